@@ -1,0 +1,82 @@
+/* jitcore: the map of the C part, and the ABI between native regions and the dispatcher.
+ *
+ *   frame_compat.h  every CPython internal, one section per version; #error on an unreviewed one
+ *   frames.c        rebuild frames, call with a frame linked, move a running frame
+ *   dispatch.c      marked functions: the entry, the scoped evaluator, recursion
+ *   regions.c       running a region and what its exits ask for
+ *   calls.c         the operations of CALL sites, done through the C API
+ *   guards.c        guard programs
+ *   recipes.c       objects rebuilt at exits
+ *   arrays.c        arrays, views, memory order, loop drivers: called by native code
+ *   reports.c       floating-point reports against NumPy's errstate
+ *   ufuncs.c        inner loops of NumPy's ufuncs
+ *   pool.c          recycled memory for large arrays
+ *   module.c        the Python module `jitcore._core`
+ *
+ * Reference ownership is stated per argument: [borrowed], [new] (the caller owns what is returned),
+ * [stolen] (the callee takes the caller's reference).  All functions need the GIL.
+ */
+#ifndef JITCORE_H
+#define JITCORE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <stdbool.h>
+
+#if defined(__GNUC__)
+#define JC_LIKELY(x) __builtin_expect(!!(x), 1)
+#define JC_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define JC_HIDDEN __attribute__((visibility("hidden")))
+#else
+#define JC_LIKELY(x) (x)
+#define JC_UNLIKELY(x) (x)
+#define JC_HIDDEN
+#endif
+
+/* ---- the region ABI -------------------------------------------------------------------------
+ * One machine word as native code sees it.  A weak int or bool is an int64 (0 or 1), a float a
+ * double; a NumPy scalar lies in its natural bytes at the word's address; complex128 (weak or
+ * strong) takes two consecutive words; an array or object is a borrowed pointer. */
+typedef union { int64_t i; double d; PyObject *o; void *p; } jc_word;
+
+typedef struct {
+    jc_word *in;        /* inputs, filled by the guard program in the order of its loads */
+    jc_word *out;       /* exit values, filled by native code before it returns */
+    PyObject **own;     /* references that native code owns: NULL at entry, cleared by the dispatcher */
+    int64_t kernels;    /* native code adds one for each fused loop nest that it runs */
+    int64_t calls;      /* and one for each `call` node performed */
+} jc_ctx;
+
+/* Runs from entry to an exit; returns the exit's index.  Never leaves an exception set. */
+typedef int32_t (*jc_native)(jc_ctx *);
+
+/* ---- guards.c --------------------------------------------------------------------------------- */
+typedef struct jc_guards jc_guards;     /* a compiled guard program */
+/* From the Python tuple that guards.program packs.  [new]; NULL with an exception set. */
+JC_HIDDEN jc_guards *jc_guards_new(PyObject *spec /* borrowed */);
+JC_HIDDEN void jc_guards_free(jc_guards *);
+JC_HIDDEN int jc_guards_traverse(jc_guards *, visitproc visit, void *arg);
+JC_HIDDEN int jc_guards_n_sources(const jc_guards *);
+JC_HIDDEN int jc_guards_n_words(const jc_guards *);
+/* Checks the program against a frame.  0: holds, `in` and `src` are filled (src holds [new]
+ * references, to be released by jc_guards_release); otherwise 1 + the index of the guard that
+ * failed, with nothing held.  Sets no exception and runs no Python code.
+ * func: the function [borrowed]; lp: its localsplus, NULL for unbound [borrowed]. */
+JC_HIDDEN int jc_guards_check(const jc_guards *, PyObject *func, PyObject *const *lp, jc_word *in, PyObject **src);
+JC_HIDDEN void jc_guards_release(const jc_guards *, PyObject **src);
+
+/* ---- recipes.c -------------------------------------------------------------------------------- */
+typedef struct jc_recipe jc_recipe;     /* a list of recipes that share one memo */
+JC_HIDDEN jc_recipe *jc_recipe_new(PyObject *spec /* borrowed */);
+JC_HIDDEN void jc_recipe_free(jc_recipe *);
+JC_HIDDEN int jc_recipe_traverse(jc_recipe *, visitproc visit, void *arg);
+JC_HIDDEN int jc_recipe_count(const jc_recipe *);
+/* Builds all objects into dst (count entries, each [new], NULL for Null).  -1 with an exception set and
+ * nothing held.  src: from jc_guards_check; out: exit values. */
+JC_HIDDEN int jc_recipe_build(const jc_recipe *, PyObject *const *src, const jc_word *out, PyObject **dst);
+
+/* ---- helpers whose addresses native code calls: name -> address ------------------------------- */
+JC_HIDDEN int jc_symbols_add(PyObject *dict /* borrowed */);   /* arrays.c, reports.c; 0 or -1 */
+
+#endif

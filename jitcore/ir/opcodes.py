@@ -1,0 +1,73 @@
+"""The graph's opcodes: one declaration each.
+
+Job: say for every opcode what it takes, gives and when it exits.  ``ir.verify`` checks nodes
+against this table and ``ir.interp`` runs it.  Invariant: an opcode that is not here cannot be in a
+graph.
+
+All ``int`` operands are weak Python ints in 64 bits.  "exit" below is ``Node.exit``.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Opcode:
+    """``attrs`` are the required attribute names; ``exit`` is 'no', 'may' or 'must'."""
+
+    name: str
+    doc: str
+    attrs: tuple[str, ...] = ()
+    exit: str = "no"
+    pure: bool = True
+
+
+_TABLE = (
+    # -- constants ---------------------------------------------------------------------------
+    Opcode("const", "A scalar constant.  attr value: a Python or NumPy scalar.", ("value",)),
+    Opcode("object", "An object constant.  attr index: into Graph.objects.", ("index",)),
+    # -- numbers -----------------------------------------------------------------------------
+    Opcode("py", "A Python operation on weak scalars (or a comparison and truth test of any scalar)."
+           "  attr fn: a name in ops.python.  Exits where Python would raise, where an int result"
+           " leaves 64 bits, or where the result has another type.", ("fn",), "may"),
+    Opcode("idx", "Index arithmetic that cannot overflow.  attr fn: add sub mul max min satsub"
+           " (max(a - b, 0)) floordiv (b > 0).", ("fn",)),
+    Opcode("unbox", "A strong scalar made weak (float(x), int(x), bool(x), item()), value kept;"
+           " or a weak one made strong of its own dtype.  No conversion of kind."),
+    # -- shapes ------------------------------------------------------------------------------
+    Opcode("dim", "The length of axis attr axis of an array.", ("axis",)),
+    Opcode("stride", "The stride in bytes of axis attr axis of an array.", ("axis",)),
+    Opcode("bcast", "The broadcast length of two lengths; exits when they do not fit.", (), "must"),
+    Opcode("same", "Exits unless two ints are equal.", (), "must"),
+    Opcode("wrap", "operands index, length: the index counted from the front; exits out of range.", (), "must"),
+    Opcode("check", "Exits unless the bool (weak) operand is true.", (), "must"),
+    # -- elementwise -------------------------------------------------------------------------
+    Opcode("ew", "An elementwise operation.  attrs op: a key of ops.table; sig: its loop signature such as"
+           " 'dd->d'.  Operands are arrays or scalars already of the loop's dtypes (use cast); an array"
+           " result has the broadcast shape, all-scalar operands give a strong scalar.  Exits where NumPy"
+           " would report (attr reports of the op) under the errstate in force.", ("op", "sig"), "may"),
+    Opcode("cast", "Elementwise conversion to attr dtype (a dtype char).  Exits where NumPy would report or a"
+           " weak int does not fit.  A scalar operand gives a strong scalar.", ("dtype",), "may"),
+    Opcode("splat", "An array of the result's shape filled with one scalar of its dtype."),
+    Opcode("iota", "operands start, step (scalars of the result's dtype): start + i*step, one axis."),
+    # -- reductions --------------------------------------------------------------------------
+    Opcode("reduce", "ufunc.reduce over attr axes (sorted tuple of ints, all axes for None) with attr keepdims;"
+           " attrs op, sig as for ew.  A second operand is the initial value.  Gives an array, or a strong"
+           " scalar when no axis is left.  Exits on reports and, without identity, on empty axes.",
+           ("op", "sig", "axes", "keepdims"), "may"),
+    # -- memory ------------------------------------------------------------------------------
+    Opcode("view", "A strided view of an array: operands array, byte offset, then one stride (bytes) an axis;"
+           " the result's shape are its lengths.  attr kind: 'slice', 'transpose', 'reshape', 'newaxis',"
+           " 'broadcast'; attr arg says which (for passes and readers).", ("kind", "arg")),
+    Opcode("load", "operands array, one wrapped index an axis: the element as a strong scalar.", (), "no"),
+    Opcode("copy", "A new array with the operand's elements in memory order attr order ('C', 'F', 'K').", ("order",)),
+    Opcode("store", "operands array, value (scalar), one wrapped index an axis: writes an element.", (), "no", False),
+    # -- generic -----------------------------------------------------------------------------
+    Opcode("call", "Calls a known C function that runs no Python code.  attr callee: index into Graph.objects;"
+           " attr template: the argument tuple, where ('v', k) is operand k boxed and ('c', obj) a constant;"
+           " attr kwnames: names of the trailing ones.  An array or scalar result type is checked; exits if it"
+           " differs or if the call raises (nothing may have happened then).", ("callee", "template", "kwnames"),
+           "must", True),
+)
+
+OPCODES: dict[str, Opcode] = {op.name: op for op in _TABLE}
