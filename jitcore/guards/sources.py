@@ -101,3 +101,13 @@ class Key(Source):
 
     def __str__(self) -> str:
         return f"{self.base}[{self.key!r}]"
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(Source):
+    """An object fixed in the region itself: needs no guard, serves as a base of other sources."""
+
+    obj: object
+
+    def __str__(self) -> str:
+        return repr(self.obj)

@@ -1,0 +1,28 @@
+"""What the machine and the modules that know NumPy ask of each other.
+
+Job: the few exceptions and results that pass between the executor and the semantic modules.
+Invariants: a semantic function either returns an abstract value, or returns a ``Redirect``, or raises one
+of the exceptions here before it has changed any abstract value.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from jitcore.frontend.values import Abstract
+
+
+@dataclass
+class Redirect:
+    """The result is that of calling ``func`` (a Function or a Known Python function): the machine inlines it."""
+
+    func: Abstract
+    args: list[Abstract]
+    kwargs: dict[str, Abstract] = field(default_factory=dict)
+
+
+class Unsupported(Exception):
+    """The operation is not compiled: the machine makes it a CALL site."""
+
+
+class Leaves(Exception):
+    """The instruction cannot be part of any region: the machine leaves to the interpreter there."""

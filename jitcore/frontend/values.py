@@ -1,0 +1,240 @@
+"""Abstract values: what the symbolic executor knows of each Python object.
+
+Job: stand for the objects in locals, on the stack and inside containers while bytecode is executed
+symbolically.  Invariants: an abstract value stands for exactly one Python object, and identity of
+abstract values is identity of the objects (`is` in Python is `is` here), so shared and aliased
+objects stay shared.  Values are immutable except the containers and arrays that the region itself
+made (``source is None``).  ``frontend.state`` clones them, ``frontend.exits`` turns them into recipes.
+"""
+from __future__ import annotations
+
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from jitcore.guards.sources import Source
+from jitcore.ir.graph import Value
+from jitcore.ir.types import ArrayType, ScalarType
+
+
+class Abstract:
+    """Base.  ``source`` is the path on which the object was read at entry; None if made inside."""
+
+    __slots__ = ("source",)
+
+    def __init__(self, source: Source | None = None) -> None:
+        self.source = source
+
+
+class Unbound(Abstract):
+    """An unbound local, or NULL on the stack (the one instance is ``UNBOUND``)."""
+
+    __slots__ = ()
+
+
+UNBOUND = Unbound()
+
+
+class Lazy(Abstract):
+    """An object of the entry state that nothing has looked at yet: no guard on it so far.
+
+    ``obj`` is the snapshot's object.  ``Builder.force`` turns it into one of the other kinds, with
+    the guards that this needs, once: the result is remembered in ``forced``.
+    """
+
+    __slots__ = ("obj", "forced")
+
+    def __init__(self, obj: object, source: Source) -> None:
+        super().__init__(source)
+        self.obj = obj
+        self.forced: Abstract | None = None
+
+
+class Known(Abstract):
+    """An object known exactly: a literal, or guarded by identity or value."""
+
+    __slots__ = ("obj",)
+
+    def __init__(self, obj: object, source: Source | None = None) -> None:
+        super().__init__(source)
+        self.obj = obj
+
+    def __repr__(self) -> str:
+        return f"Known({self.obj!r})"
+
+
+class Scalar(Abstract):
+    """A number held in the graph: a Python scalar (weak type) or a NumPy scalar (strong type).
+
+    ``hint`` is its value for the snapshot where that is known: good for guessing, never for truth.
+    """
+
+    __slots__ = ("value", "hint")
+
+    def __init__(self, value: Value, source: Source | None = None, hint: Any = None) -> None:
+        super().__init__(source)
+        self.value, self.hint = value, hint
+
+    @property
+    def type(self) -> ScalarType:
+        assert isinstance(self.value.type, ScalarType)
+        return self.value.type
+
+
+class Array(Abstract):
+    """An exact ndarray held in the graph.
+
+    ``value`` is its present content (an in-place operation on an array made inside the region
+    replaces it).  ``hint`` is the snapshot's shape where known (entries may be None).  ``base`` is the
+    array that this one is a view of.  ``shared`` is set when a view of a region-made array exists: then
+    it must not be updated in place any more.
+    """
+
+    __slots__ = ("value", "hint", "base", "shared", "readonly")
+
+    def __init__(self, value: Value, source: Source | None = None, hint: tuple[int | None, ...] | None = None,
+                 base: Array | None = None, readonly: bool = False) -> None:
+        super().__init__(source)
+        self.value, self.base, self.shared, self.readonly = value, base, False, readonly
+        self.hint = hint if hint is not None else (None,) * self.type.ndim
+
+    @property
+    def type(self) -> ArrayType:
+        assert isinstance(self.value.type, ArrayType)
+        return self.value.type
+
+    @property
+    def shape(self) -> tuple[Value, ...]:
+        return self.value.shape
+
+
+class Sequence(Abstract):
+    """A tuple or list.  Read from a source: guarded on length, items are Lazy until touched."""
+
+    __slots__ = ("kind", "items")
+
+    def __init__(self, kind: str, items: list[Abstract], source: Source | None = None) -> None:
+        super().__init__(source)
+        self.kind, self.items = kind, items
+
+
+class Dict(Abstract):
+    """An exact dict made inside the region; keys are hashable constants."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: dict[Any, Abstract], source: Source | None = None) -> None:
+        super().__init__(source)
+        self.items = items
+
+
+class Slice(Abstract):
+    """A slice object made inside the region."""
+
+    __slots__ = ("start", "stop", "step")
+
+    def __init__(self, start: Abstract, stop: Abstract, step: Abstract) -> None:
+        super().__init__()
+        self.start, self.stop, self.step = start, stop, step
+
+
+class Range(Abstract):
+    """A range object made inside the region; the parts are Known or weak int Scalars."""
+
+    __slots__ = ("start", "stop", "step")
+
+    def __init__(self, start: Abstract, stop: Abstract, step: Abstract) -> None:
+        super().__init__()
+        self.start, self.stop, self.step = start, stop, step
+
+
+class Cell(Abstract):
+    """A cell.  Made inside (source None), or read from the closure (then ``content`` is Lazy)."""
+
+    __slots__ = ("content", "name")
+
+    def __init__(self, content: Abstract, name: str = "", source: Source | None = None) -> None:
+        super().__init__(source)
+        self.content, self.name = content, name
+
+
+class Function(Abstract):
+    """A Python function.
+
+    Read from a source: ``obj`` is it, guarded with ``FunctionIs``.  Made inside the region by MAKE_FUNCTION:
+    ``obj`` is None and the parts are abstract.  ``globals`` is the dict object of its globals.
+    """
+
+    __slots__ = ("code", "globals", "closure", "defaults", "kwdefaults", "obj", "qualname", "attrs")
+
+    def __init__(self, code: CodeType, globals: dict[str, Any], closure: tuple[Cell, ...], defaults: tuple[Abstract, ...],
+                 kwdefaults: dict[str, Abstract], obj: object | None = None, source: Source | None = None) -> None:
+        super().__init__(source)
+        self.code, self.globals, self.closure = code, globals, closure
+        self.defaults, self.kwdefaults, self.obj = defaults, kwdefaults, obj
+        self.attrs: dict[str, Abstract] = {}
+
+
+class Method(Abstract):
+    """A bound method: ``func`` (Function, Known builtin...) with ``self``."""
+
+    __slots__ = ("func", "self_value")
+
+    def __init__(self, func: Abstract, self_value: Abstract) -> None:
+        super().__init__()
+        self.func, self.self_value = func, self_value
+
+
+class NativeMethod(Abstract):
+    """A bound method of a builtin type, by name: ``x.sum``, ``[].append``, ``"".join``."""
+
+    __slots__ = ("self_value", "name")
+
+    def __init__(self, self_value: Abstract, name: str) -> None:
+        super().__init__()
+        self.self_value, self.name = self_value, name
+
+
+class Iterator(Abstract):
+    """An iterator made inside over items known one by one (``position`` of the next)."""
+
+    __slots__ = ("items", "position", "over")
+
+    def __init__(self, items: list[Abstract], over: Abstract) -> None:
+        super().__init__()
+        self.items, self.position, self.over = items, 0, over
+
+
+class Opaque(Abstract):
+    """An object known by its type only (``TypeIs`` guarded, or the result of a call).
+
+    ``obj`` is the snapshot's object where it has one, ``type`` the guarded exact type.
+    """
+
+    __slots__ = ("value", "type", "obj")
+
+    def __init__(self, value: Value | None, type: type, source: Source | None = None, obj: object = None) -> None:
+        super().__init__(source)
+        self.value, self.type, self.obj = value, type, obj
+
+
+def constant(value: Abstract) -> Any:
+    """The Python object that ``value`` is known to be, containers included; ``NotKnown`` otherwise."""
+    if isinstance(value, Known):
+        return value.obj
+    if isinstance(value, Sequence) and value.kind == "tuple":
+        return tuple(constant(item) for item in value.items)
+    if isinstance(value, Slice):
+        return slice(constant(value.start), constant(value.stop), constant(value.step))
+    raise NotKnown
+
+
+class NotKnown(Exception):
+    """Raised by ``constant`` when an object is not known while compiling."""
+
+
+def is_number(obj: object) -> bool:
+    """Whether ``obj`` is of a type that the graph holds as a scalar."""
+    return type(obj) in (bool, int, float, complex) or (
+        isinstance(obj, np.generic) and type(obj) is obj.dtype.type and obj.dtype.char in "?bBhHiIlLqQefdFD")
