@@ -1,0 +1,64 @@
+"""Every option and environment variable of jitcore, in one table.
+
+Job: read the environment once, at import, and hold the options of marked functions.  Invariants: no
+other module reads an environment variable.  Any module may import this one.
+"""
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass
+
+#: name -> (default, meaning); ``docs/variables.md`` repeats this table.
+VARIABLES = {
+    "JITCORE": ("1", "0 makes the package inert: accelerate returns functions untouched"),
+    "JITCORE_STRICT": ("0", "1 lets failures inside the compiler raise, and verifies the graph after each pass"),
+    "JITCORE_LOG": ("", "comma-separated: compile, guards, leave, graph, kernels, llvm, asm; printed to stderr"),
+}
+
+PRECISIONS = ("default", "numpy")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of one marked function.
+
+    ``precision``: 'default' computes transcendental functions inline (vectorised), 'numpy' calls NumPy's own inner
+    loops, bit-identical throughout.
+    """
+
+    precision: str = "default"
+
+    def __post_init__(self) -> None:
+        if self.precision not in PRECISIONS:
+            raise ValueError(f"precision must be one of {PRECISIONS}, not {self.precision!r}")
+
+
+def variable(name: str) -> str:
+    """The value of a variable of the table."""
+    return os.environ.get(name, VARIABLES[name][0])
+
+
+#: Limits of the compiler: what bounds compile time and memory.
+MAX_REGIONS_PER_ENTRY = 64
+MAX_REGIONS_PER_CODE = 512
+
+inert = variable("JITCORE") == "0"
+strict = variable("JITCORE_STRICT") == "1"
+log_topics = frozenset(topic.strip() for topic in variable("JITCORE_LOG").split(",") if topic.strip())
+
+LOGGERS = {topic: logging.getLogger(f"jitcore.{topic}")
+           for topic in ("compile", "guards", "leave", "graph", "kernels", "llvm", "asm")}
+
+
+def set_up_logging() -> None:
+    """Print the topics named in JITCORE_LOG to stderr."""
+    unknown = log_topics - LOGGERS.keys()
+    if unknown:
+        logging.getLogger("jitcore").warning("JITCORE_LOG: unknown topics %s; known: %s", sorted(unknown), sorted(LOGGERS))
+    for topic in log_topics & LOGGERS.keys():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("jitcore.%(topic)s: %(message)s", defaults={"topic": topic}))
+        LOGGERS[topic].addHandler(handler)
+        LOGGERS[topic].setLevel(logging.DEBUG)
+        LOGGERS[topic].propagate = False

@@ -1,0 +1,140 @@
+"""The callback from C on a miss, and the policy of compiling.
+
+Job: decide whether a region is compiled for the state that C met, compile it, install it, log it.
+Invariants: a failure inside the compiler never reaches the user's program (unless JITCORE_STRICT=1): the
+call runs in the interpreter and the reason is logged once a code object.  One thread compiles at a
+time; others go on in the interpreter.
+"""
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from types import CodeType, FrameType, FunctionType
+
+from jitcore import _core, config, pipeline
+from jitcore.errors import REASONS
+from jitcore.frontend.snapshot import Refusal, Snapshot
+from jitcore.pipeline import Stages
+from jitcore.runtime import misses
+from jitcore.runtime.records import Entry, Record, find_record, record_of
+
+_lock = threading.Lock()
+_compile_log = config.LOGGERS["compile"]
+_leave_log = config.LOGGERS["leave"]
+
+
+def on_miss(func: FunctionType, code: CodeType, unit: int, locals: tuple[object, ...], stack: tuple[object, ...]) -> bool:
+    """Called from C when no region at ``unit`` fits the frame.  True: one that fits was installed."""
+    if not _lock.acquire(blocking=False):
+        return False
+    try:
+        record = record_of(code)
+        if record.left_alone or len(record.entries) >= config.MAX_REGIONS_PER_CODE:
+            return False
+        snapshot = Snapshot(func, code, unit, locals, stack, _core.UNBOUND)
+        known = record.at(unit)
+        try:
+            return _compile(record, snapshot, known)
+        except Exception as error:
+            if config.strict:
+                raise
+            leave_alone(record, code, f"{REASONS['compiler']}: {type(error).__name__}: {error}")
+            config.LOGGERS["compile"].exception("%s: failed to compile", record.name)
+            return False
+    finally:
+        _lock.release()
+
+
+def _compile(record: Record, snapshot: Snapshot, known: list[Entry]) -> bool:
+    start = time.perf_counter()
+    miss = misses.describe(known, snapshot) if known else ""
+    result = pipeline.compile_region(snapshot, record.options)
+    seconds = time.perf_counter() - start
+    record.compile_seconds += seconds
+    if isinstance(result, Refusal):
+        return _refuse(record, snapshot, result, miss)
+    assert result.region is not None
+    _install(record, Entry(snapshot.unit, result.region, result), snapshot.code, known)
+    record.left.extend(left for left in result.trace.left if left not in record.left)
+    _log_compiled(record, snapshot, result, seconds, miss, len(known) + 1)
+    if record.work() == 0 and _ends(result):
+        return _replace_by_negative(record, snapshot)
+    return True
+
+
+def _install(record: Record, entry: Entry, code: CodeType, known: list[Entry]) -> None:
+    if len(known) >= config.MAX_REGIONS_PER_ENTRY:
+        oldest = known[0]
+        record.entries.remove(oldest)
+        _core.remove_region(code, oldest.unit, oldest.region)
+    record.entries.append(entry)
+    _core.add_region(code, entry.unit, entry.region)
+
+
+def _ends(stages: Stages) -> bool:
+    """Whether no exit of the region leads to a further region."""
+    return not any(exit.kind == "call" for exit in stages.trace.graph.exits)
+
+
+def _refuse(record: Record, snapshot: Snapshot, refusal: Refusal, miss: str) -> bool:
+    place = f"{os.path.basename(record.file)}:{refusal.line}"
+    if not refusal.guards and snapshot.unit == 0:
+        leave_alone(record, snapshot.code, refusal.reason, refusal.line)
+        return False
+    region = pipeline.negative_region(refusal, pipeline.region_name(snapshot))
+    _install(record, Entry(snapshot.unit, region, None, refusal), snapshot.code, record.at(snapshot.unit))
+    _leave_log.info("%s: %sleft to the interpreter for these arguments: %s (%s)",
+                    record.name, f"{miss}; " if miss else "", refusal.reason, place)
+    return True
+
+
+def _replace_by_negative(record: Record, snapshot: Snapshot) -> bool:
+    """The whole path gains nothing: for these arguments the interpreter is left alone."""
+    entries = [entry for entry in record.entries if entry.stages is not None]
+    for entry in entries:
+        record.entries.remove(entry)
+        _core.remove_region(snapshot.code, entry.unit, entry.region)
+        stages = entry.stages
+        assert stages is not None
+        if entry.unit == 0:
+            refusal = Refusal(REASONS["no-work"], record.line, stages.trace.guards, stages.trace.sources)
+            region = pipeline.negative_region(refusal, record.name)
+            _install(record, Entry(0, region, None, refusal), snapshot.code, [])
+    _leave_log.info("%s: left to the interpreter for these arguments: %s", record.name, REASONS["no-work"])
+    return snapshot.unit == 0
+
+
+def leave_alone(record: Record, code: CodeType, reason: str, line: int = 0) -> None:
+    """Take jitcore's entry out of every function of ``code``: its calls cost nothing from now on."""
+    record.left_alone = reason
+    _core.leave_alone(code)
+    _leave_log.info("%s: left alone: %s (%s:%d)", record.name, reason, os.path.basename(record.file), line or record.line)
+
+
+def _log_compiled(record: Record, snapshot: Snapshot, stages: Stages, seconds: float, miss: str, entries: int) -> None:
+    if miss:
+        config.LOGGERS["guards"].info("%s: %s (called at %s); compiled in %.0f ms, %d entries",
+                                      record.name, miss, _caller(snapshot.code), seconds * 1000, entries)
+    _compile_log.info("%s: compiled in %.0f ms: %d kernels, %d guards", pipeline.region_name(snapshot), seconds * 1000,
+                      stages.plan.kernel_count, len(stages.trace.guards))
+    for left in stages.trace.left:
+        _leave_log.info("%s: %s:%d: %s", record.name, os.path.basename(left.file), left.line, left.reason)
+
+
+def _caller(code: CodeType) -> str:
+    """File and line of the call that missed: the innermost frame outside this package and ``code``."""
+    package = os.path.dirname(os.path.dirname(__file__))
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and (frame.f_code.co_filename.startswith(package) or frame.f_code is code):
+        frame = frame.f_back
+    return "?" if frame is None else f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+def negative_settled(code: CodeType) -> None:
+    """Called from C when a code object has only met negative regions for long: it is left alone for good."""
+    record = find_record(code)
+    if record is not None and not record.left_alone:
+        reasons = sorted({entry.refusal.reason for entry in record.entries if entry.refusal is not None})
+        leave_alone(record, code, "; ".join(reasons) or REASONS["no-work"])
