@@ -12,6 +12,7 @@ from jitcore import config
 from jitcore.runtime import explain as _explain
 from jitcore.runtime import marking
 from jitcore.runtime import stages as _stages
+from jitcore.runtime import stats as _stats
 
 F = TypeVar("F")
 
@@ -73,3 +74,10 @@ def trace(func: Any, *args: Any, **kwargs: Any) -> _stages.Traced:
     ``.as_text('asm')`` and a call with arguments.  Raises ``NotCompilable`` with the reason where there is no region.
     """
     return _stages.trace(func, args, kwargs)
+
+
+disabled = marking.disabled
+stats = _stats.stats
+
+config.set_up_logging()
+marking.start()

@@ -1,0 +1,91 @@
+"""The report of ``jitcore.explain``.
+
+Job: words for a person who wonders what became of a function.  Invariants: reports what is, with true
+counts; a region that has not run says so.
+"""
+from __future__ import annotations
+
+import linecache
+import os
+from typing import Any
+
+from jitcore import pipeline
+from jitcore.errors import REASONS
+from jitcore.frontend.snapshot import Refusal, Trace
+from jitcore.guards import explain as guard_text
+from jitcore.pipeline import Stages
+from jitcore.runtime.records import Entry, find_record
+from jitcore.runtime.stages import function_of, options_of, snapshot_of_call
+from jitcore.runtime.stats import stats
+
+
+def explain(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """The report for ``target``: for one call if there are arguments, else for all regions that exist."""
+    func, bound = function_of(target)
+    code = func.__code__
+    record = find_record(code)
+    lines = [f"{code.co_qualname} ({os.path.basename(code.co_filename)}:{code.co_firstlineno})"]
+    if record is None:
+        lines.append("  not marked")
+    elif record.left_alone:
+        lines.append(f"  left alone: {record.left_alone}")
+    else:
+        counts = stats(func)
+        lines.append(f"  so far: {counts.calls} calls, {counts.native_calls} native, {counts.leaves} handed over, "
+                     f"{counts.site_calls} operations at CALL sites, {counts.kernels} kernels run")
+    if args or kwargs or bound:
+        snapshot = snapshot_of_call(func, bound + args, kwargs)
+        traced = pipeline.trace(snapshot)
+        if isinstance(traced, Refusal):
+            lines.append(f"  for these arguments the interpreter runs it: {traced.reason} (line {traced.line})")
+        else:
+            lines.append("  for these arguments:")
+            lines += _region(pipeline.lower(snapshot, traced, options_of(func)), None)
+    shown = [] if record is None else [entry for entry in record.entries if not args or entry.unit != 0]
+    for entry in shown:
+        where = "at its entry" if entry.unit == 0 else f"behind the call in line {_line(entry)}"
+        if entry.stages is None:
+            reason = entry.refusal.reason if entry.refusal is not None else "?"
+            lines.append(f"  {where}: left to the interpreter: {reason}")
+        else:
+            lines.append(f"  {where}:")
+            lines += _region(entry.stages, entry)
+    return "\n".join(lines)
+
+
+def _line(entry: Entry) -> int:
+    assert entry.stages is not None or entry.refusal is not None
+    code = entry.stages.snapshot.code if entry.stages is not None else None
+    if code is None:
+        return entry.refusal.line if entry.refusal is not None else 0
+    lines = [line for start, end, line in code.co_lines() if line is not None and start < 2 * entry.unit]
+    return lines[-1] if lines else code.co_firstlineno
+
+
+def _region(stages: Stages, entry: Entry | None) -> list[str]:
+    trace = stages.trace
+    lines = [f"    region {pipeline.region_name(stages.snapshot)}: {_count(len(trace.graph.exits) - 1, 'exit')}, "
+             f"{_count(stages.plan.kernel_count, 'kernel')}" + ("" if entry is None else f", run {entry.region.runs} times")]
+    for kernel in stages.plan.kernels:
+        numbers = sorted(kernel.lines)
+        lines.append(f"      kernel {kernel.name}: {kernel.summary}")
+        lines += [f"        line {number}: {_source(stages, number)}" for number in numbers]
+    lines.append("      guards:")
+    lines += [f"        {text}" for text in _guards(trace)]
+    if trace.left:
+        lines.append("      handed to the interpreter or done through Python:")
+        for left in trace.left:
+            lines.append(f"        {os.path.basename(left.file)}:{left.line}: {REASONS.get(left.kind, left.kind)}: {left.reason}")
+    return lines
+
+
+def _guards(trace: Trace) -> list[str]:
+    return [guard_text.expectation(guard) for guard in trace.guards]
+
+
+def _source(stages: Stages, line: int) -> str:
+    return linecache.getline(stages.trace.graph.file, line).strip()
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
