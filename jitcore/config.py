@@ -55,7 +55,8 @@ def set_up_logging() -> None:
     """Print the topics named in JITCORE_LOG to stderr."""
     unknown = log_topics - LOGGERS.keys()
     if unknown:
-        logging.getLogger("jitcore").warning("JITCORE_LOG: unknown topics %s; known: %s", sorted(unknown), sorted(LOGGERS))
+        logging.getLogger("jitcore").warning("JITCORE_LOG: unknown topics %s; known: %s",
+                                             sorted(unknown), sorted(LOGGERS))
     for topic in log_topics & LOGGERS.keys():
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("jitcore.%(topic)s: %(message)s", defaults={"topic": topic}))

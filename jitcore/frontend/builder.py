@@ -39,10 +39,11 @@ from jitcore.guards.guard import (
 )
 from jitcore.guards.sources import Closure, Item, Source
 from jitcore.ir.graph import Block, Exit, Graph, Node, Value
-from jitcore.ir.types import BOOL, COMPILED_DTYPES, INT, OBJECT, ScalarType, Type, array, parse_type, strong
+from jitcore.ir.types import COMPILED_DTYPES, INT, OBJECT, Type, array, parse_type, strong
 
 #: Types whose objects are guarded by identity when the front end must know them.
-_BY_IDENTITY = (ModuleType, type, np.ufunc, np.dtype, type(len), type(np.ndarray.sum), type(None), type(...), type(NotImplemented))
+_BY_IDENTITY = (ModuleType, type, np.ufunc, np.dtype, type(len), type(np.ndarray.sum), type(None), type(...),
+                type(NotImplemented))
 
 
 class Builder:
@@ -217,7 +218,7 @@ UNREAD = Unbound()
 
 def is_empty(cell: Any) -> bool:
     try:
-        cell.cell_contents
+        _ = cell.cell_contents
     except ValueError:
         return True
     return False

@@ -168,8 +168,9 @@ class Function(Abstract):
 
     __slots__ = ("code", "globals", "closure", "defaults", "kwdefaults", "obj", "qualname", "attrs")
 
-    def __init__(self, code: CodeType, globals: dict[str, Any], closure: tuple[Cell, ...], defaults: tuple[Abstract, ...],
-                 kwdefaults: dict[str, Abstract], obj: object | None = None, source: Source | None = None) -> None:
+    def __init__(self, code: CodeType, globals: dict[str, Any], closure: tuple[Cell, ...],
+                 defaults: tuple[Abstract, ...], kwdefaults: dict[str, Abstract], obj: object | None = None,
+                 source: Source | None = None) -> None:
         super().__init__(source)
         self.code, self.globals, self.closure = code, globals, closure
         self.defaults, self.kwdefaults, self.obj = defaults, kwdefaults, obj

@@ -25,7 +25,8 @@ _compile_log = config.LOGGERS["compile"]
 _leave_log = config.LOGGERS["leave"]
 
 
-def on_miss(func: FunctionType, code: CodeType, unit: int, locals: tuple[object, ...], stack: tuple[object, ...]) -> bool:
+def on_miss(func: FunctionType, code: CodeType, unit: int, locals: tuple[object, ...],
+            stack: tuple[object, ...]) -> bool:
     """Called from C when no region at ``unit`` fits the frame.  True: one that fits was installed."""
     if not _lock.acquire(blocking=False):
         return False
@@ -110,7 +111,8 @@ def leave_alone(record: Record, code: CodeType, reason: str, line: int = 0) -> N
     """Take jitcore's entry out of every function of ``code``: its calls cost nothing from now on."""
     record.left_alone = reason
     _core.leave_alone(code)
-    _leave_log.info("%s: left alone: %s (%s:%d)", record.name, reason, os.path.basename(record.file), line or record.line)
+    _leave_log.info("%s: left alone: %s (%s:%d)", record.name, reason,
+                    os.path.basename(record.file), line or record.line)
 
 
 def _log_compiled(record: Record, snapshot: Snapshot, stages: Stages, seconds: float, miss: str, entries: int) -> None:

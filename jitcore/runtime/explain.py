@@ -64,8 +64,9 @@ def _line(entry: Entry) -> int:
 
 def _region(stages: Stages, entry: Entry | None) -> list[str]:
     trace = stages.trace
+    runs = "" if entry is None else f", run {entry.region.runs} times"
     lines = [f"    region {pipeline.region_name(stages.snapshot)}: {_count(len(trace.graph.exits) - 1, 'exit')}, "
-             f"{_count(stages.plan.kernel_count, 'kernel')}" + ("" if entry is None else f", run {entry.region.runs} times")]
+             f"{_count(stages.plan.kernel_count, 'kernel')}{runs}"]
     for kernel in stages.plan.kernels:
         numbers = sorted(kernel.lines)
         lines.append(f"      kernel {kernel.name}: {kernel.summary}")
@@ -75,7 +76,8 @@ def _region(stages: Stages, entry: Entry | None) -> list[str]:
     if trace.left:
         lines.append("      handed to the interpreter or done through Python:")
         for left in trace.left:
-            lines.append(f"        {os.path.basename(left.file)}:{left.line}: {REASONS.get(left.kind, left.kind)}: {left.reason}")
+            place = f"{os.path.basename(left.file)}:{left.line}"
+            lines.append(f"        {place}: {REASONS.get(left.kind, left.kind)}: {left.reason}")
     return lines
 
 

@@ -17,8 +17,9 @@ def describe(entries: list[Entry], snapshot: Snapshot) -> str:
         trace = entry.stages.trace if entry.stages is not None else entry.refusal
         if trace is None:
             continue
-        failed = reference.first_failure(trace.guards, snapshot.func, snapshot.locals + snapshot.stack, snapshot.unbound)
+        values = snapshot.locals + snapshot.stack
+        failed = reference.first_failure(trace.guards, snapshot.func, values, snapshot.unbound)
         if failed is not None and failed > best:
             best = failed
-            text = explain.describe(trace.guards[failed], snapshot.func, snapshot.locals + snapshot.stack, snapshot.unbound)
+            text = explain.describe(trace.guards[failed], snapshot.func, values, snapshot.unbound)
     return text

@@ -35,7 +35,8 @@ def snapshot_of_call(func: FunctionType, args: tuple[Any, ...], kwargs: dict[str
     bound = inspect.Signature.from_callable(func, follow_wrapped=False).bind(*args, **kwargs)
     bound.apply_defaults()
     code = func.__code__
-    n_locals = len(code.co_varnames) + sum(name not in code.co_varnames for name in code.co_cellvars) + len(code.co_freevars)
+    own_cells = [name for name in code.co_cellvars if name not in code.co_varnames]
+    n_locals = len(code.co_varnames) + len(own_cells) + len(code.co_freevars)
     locals = [bound.arguments.get(name, _core.UNBOUND) for name in code.co_varnames]
     locals += [_core.UNBOUND] * (n_locals - len(locals))
     return Snapshot(func, code, 0, tuple(locals), (), _core.UNBOUND)
