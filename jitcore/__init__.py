@@ -6,7 +6,8 @@
     def f(x, w): ...
 
 ``f`` stays the function it was; its calls run as fused native code with the results, types, warnings and exceptions
-that CPython and NumPy give.  See ``docs/architecture.md`` for how, and ``jitcore.explain`` for what became of a function.
+that CPython and NumPy give.  See ``docs/architecture.md`` for how, and ``jitcore.explain`` for what became of a
+function.
 """
 from jitcore import _support
 
