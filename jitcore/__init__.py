@@ -10,6 +10,7 @@ that CPython and NumPy give.  See ``docs/architecture.md`` for how, and ``jitcor
 function.
 """
 from jitcore import _support
+from jitcore.errors import JitcoreError, NotCompilable
 
 __version__ = "0.1.0"
 
@@ -18,4 +19,4 @@ if _support.USABLE:
 else:
     from jitcore._support import accelerate, disable, disabled, enable, explain, never, stats, trace
 
-__all__ = ["__version__", "accelerate", "disable", "disabled", "enable", "explain", "never", "stats", "trace"]
+__all__ = ["JitcoreError", "NotCompilable", "__version__", "accelerate", "disable", "disabled", "enable", "explain", "never", "stats", "trace"]
