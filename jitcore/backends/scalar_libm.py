@@ -1,0 +1,144 @@
+"""Functions of the C library for scalar code on x86-64: scalar ones, and glibc's vector variants.
+
+Job: ``LibmHook``, the ``MathHook`` of the CPU back end.  A function called through ``vector`` carries the
+attribute from which LLVM's loop vectoriser learns its vector variants (glibc's libmvec, present from
+glibc 2.22 and nearly complete from 2.35); where libmvec is absent the scalar function stays.  A function
+called through ``libm`` has a symbol of its own, ``jc_libm_<name>``, so that LLVM, which knows the meaning of
+``pow`` or ``log``, cannot rewrite it: these have the bits of the scalar C function.
+
+Invariants: a vector variant is declared only if the library has it; AVX-512 variants (``_ZGVe``) only if
+the machine has AVX-512F, and code that uses them must not narrow ``min-legal-vector-width``.  Used by
+``backends.cpu`` and the tests of ``ops``.
+"""
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+from functools import cache, lru_cache
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+
+from jitcore.backends.scalar import register_type
+
+#: Functions of one and of two arguments that libmvec may have.
+VECTOR_NAMES = {
+    **dict.fromkeys(("acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp",
+                     "exp10", "exp2", "expm1", "log", "log10", "log1p", "log2", "sin", "sinh", "tan", "tanh"), 1),
+    "atan2": 2, "hypot": 2, "pow": 2,
+}
+#: ISA letter of the vector ABI, the feature it needs, and bytes in a register.
+_ISAS = (("d", "avx2", 32), ("e", "avx512f", 64))
+
+
+@lru_cache(maxsize=1)
+def _libmvec() -> ctypes.CDLL | None:
+    """glibc's vector library, made known to LLVM; ``None`` where there is none."""
+    try:
+        library = ctypes.CDLL("libmvec.so.1")
+    except OSError:
+        return None
+    llvm.load_library_permanently("libmvec.so.1")
+    return library
+
+
+@lru_cache(maxsize=1)
+def _libm() -> ctypes.CDLL:
+    return ctypes.CDLL(ctypes.util.find_library("m") or "libm.so.6")
+
+
+@lru_cache(maxsize=1)
+def _features() -> frozenset[str]:
+    return frozenset(name for name, on in llvm.get_host_cpu_features().items() if on)
+
+
+@cache
+def vector_variants(name: str, dtype: str) -> tuple[tuple[int, str], ...]:
+    """``(lanes, symbol)`` of the vector variants of a function that this machine can run."""
+    library, arity = _libmvec(), VECTOR_NAMES.get(name)
+    if library is None or arity is None:
+        return ()
+    size, suffix = (4, "f") if dtype == "f" else (8, "")
+    found = []
+    for letter, feature, width in _ISAS:
+        lanes = width // size
+        symbol = f"_ZGV{letter}N{lanes}{'v' * arity}_{name}{suffix}"
+        if feature in _features() and hasattr(library, symbol):
+            found.append((lanes, symbol))
+    return tuple(found)
+
+
+@cache
+def _libm_symbol(name: str) -> str:
+    """Makes ``jc_libm_<name>`` known to LLVM; ``KeyError`` if the C library lacks the function."""
+    try:
+        function = getattr(_libm(), name)
+    except AttributeError:
+        raise KeyError(name) from None
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    llvm.add_symbol(f"jc_libm_{name}", address)
+    return f"jc_libm_{name}"
+
+
+def _attribute(function: ir.Function, text: str) -> None:
+    """An attribute that llvmlite's own list does not know (it prints what the set holds)."""
+    set.add(function.attributes, text)
+
+
+class LibmHook:
+    """The C library's functions for the code of one LLVM module.
+
+    ``finish()`` must be called once, after all code is emitted: it keeps the vector variants alive.
+    """
+
+    def __init__(self, module: ir.Module, vector: bool = True) -> None:
+        self.module = module
+        self.use_vector = vector
+        self._variants: dict[str, ir.Function] = {}
+
+    def vector(self, b: ir.IRBuilder, name: str, dtype: str, args: list[ir.Value]) -> ir.Value:
+        return b.call(self._declare(name, dtype, len(args)), args)
+
+    def _declare(self, name: str, dtype: str, arity: int) -> ir.Function:
+        symbol = name + ("f" if dtype == "f" else "")
+        known = self.module.globals.get(symbol)
+        if known is not None:
+            return known
+        kind = register_type(dtype)
+        function = ir.Function(self.module, ir.FunctionType(kind, [kind] * arity), symbol)
+        function.attributes.add("nounwind")
+        _attribute(function, "willreturn")
+        _attribute(function, "memory(none)")
+        variants = vector_variants(name, dtype) if self.use_vector else ()
+        for lanes, variant in variants:
+            wide = ir.VectorType(kind, lanes)
+            self._variants[variant] = ir.Function(self.module, ir.FunctionType(wide, [wide] * arity), variant)
+        if variants:
+            mapping = ",".join(f"_ZGV_LLVM_N{lanes}{'v' * arity}_{symbol}({variant})" for lanes, variant in variants)
+            _attribute(function, f'"vector-function-abi-variant"="{mapping}"')
+        return function
+
+    def libm(self, b: ir.IRBuilder, name: str, args: list[ir.Value]) -> ir.Value:
+        symbol = _libm_symbol(name)
+        function = self.module.globals.get(symbol)
+        if function is None:
+            kind = ir.DoubleType()
+            function = ir.Function(self.module, ir.FunctionType(kind, [kind] * len(args)), symbol)
+            function.attributes.add("nounwind")
+            _attribute(function, "willreturn")
+            _attribute(function, "memory(none)")
+        return b.call(function, args)
+
+    def fmod(self, b: ir.IRBuilder, dtype: str, args: list[ir.Value]) -> ir.Value:
+        return b.frem(*args)
+
+    def finish(self) -> None:
+        """Keeps the declared vector variants until the vectoriser has run."""
+        if not self._variants:
+            return
+        pointers = [ir.FormattedConstant(ir.PointerType(), f'@"{name}"') for name in self._variants]
+        kind = ir.ArrayType(ir.PointerType(), len(pointers))
+        used = ir.GlobalVariable(self.module, kind, "llvm.compiler.used")
+        used.linkage, used.section = "appending", "llvm.metadata"
+        used.initializer = ir.Constant(kind, pointers)

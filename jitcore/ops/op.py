@@ -1,0 +1,111 @@
+"""What an elementwise operation is.
+
+Job: ``Op``, the declaration that front end, planner, back ends and tests read.  Invariants: an ``Op``
+is immutable; every signature in ``inline`` is canonical (``builder.canonical``) and, where the op has a
+ufunc, one of the ufunc's loops.  Used by every layer above ``ops``.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from jitcore.ops.builder import COMPLEX, FLOATS, Lowering, Scalar, ScalarBuilder, canonical
+
+#: The four kinds of floating-point reports, as ``np.errstate`` names them.
+INVALID, DIVIDE, OVER, UNDER = "invalid", "divide", "over", "under"
+ALL_REPORTS = frozenset({INVALID, DIVIDE, OVER, UNDER})
+NONE: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class Op:
+    """One elementwise operation.
+
+    ``name`` is the ufunc's ``__name__`` (or the op's own, for ``where``); ``ufunc`` is ``None`` where
+    NumPy has none.  ``inline`` maps a canonical signature to its lowering; a signature without one
+    runs as a block.  ``exact`` says that the inline lowerings give NumPy's bits, except for which NaN
+    an operation on NaN gives.  ``libm`` is the C name behind an inexact op.  ``reports`` and
+    ``int_reports`` are what NumPy may report for signatures with and without a float; ``raises``
+    lists signatures whose loop may set a Python exception.  ``cost`` is about the time of an addition.
+    """
+
+    name: str
+    ufunc: np.ufunc | None
+    inline: Mapping[str, Lowering] = field(default_factory=dict)
+    reports: frozenset[str] = NONE
+    int_reports: frozenset[str] = NONE
+    exact: bool = True
+    cost: int = 1
+    libm: str = ""
+    raises: frozenset[str] = NONE
+    nin: int = 0
+    nout: int = 1
+
+    def __post_init__(self) -> None:
+        if self.ufunc is not None:
+            object.__setattr__(self, "nin", self.ufunc.nin)
+            object.__setattr__(self, "nout", self.ufunc.nout)
+
+    def lowering(self, sig: str) -> Lowering | None:
+        """The inline lowering for a signature, or ``None``: the block way."""
+        return self.inline.get(canonical(sig))
+
+    def reports_for(self, sig: str) -> frozenset[str]:
+        """What NumPy may report when it runs the loop of this signature."""
+        inputs = sig.partition("->")[0]
+        return self.reports if any(c in FLOATS + COMPLEX for c in inputs) else self.int_reports
+
+    def can_block(self, sig: str) -> bool:
+        """Whether NumPy's own loop of this signature can serve inside a region."""
+        return (self.ufunc is not None and self.ufunc.signature is None and self.nout == 1
+                and canonical(sig) not in self.raises and loop_signature(self.ufunc, sig) is not None)
+
+
+def loop_signature(ufunc: np.ufunc, sig: str) -> str | None:
+    """The spelling of a signature in ``ufunc.types`` (``qQ->?`` for ``lL->?``), ``None`` if there is none."""
+    if sig in ufunc.types:
+        return sig
+    wanted = canonical(sig)
+    return next((t for t in ufunc.types if canonical(t) == wanted), None)
+
+
+def each(dtypes: str, pattern: str, lowering: Lowering) -> dict[str, Lowering]:
+    """``lowering`` for every dtype, put for ``x`` in a pattern such as ``'xx->x'``."""
+    return {pattern.replace("x", c): lowering for c in dtypes}
+
+
+def through_float(lowering: Lowering) -> Lowering:
+    """A lowering for ``e`` operands that computes in ``f`` and rounds the result once, as NumPy's half loops do."""
+
+    def widened(b: ScalarBuilder, *args: Scalar) -> Scalar:
+        result = lowering(b, *(b.cast(a, "f") for a in args))
+        return b.cast(result, "e") if result.dtype == "f" else result
+
+    return widened
+
+
+def by_parts(lowering: Lowering) -> Lowering:
+    """A lowering for complex operands that treats real and imaginary parts alike."""
+
+    def parts(b: ScalarBuilder, *args: Scalar) -> Scalar:
+        return b.make_complex(lowering(b, *(b.real(a) for a in args)), lowering(b, *(b.imag(a) for a in args)))
+
+    return parts
+
+
+def merge(*tables: Mapping[str, Lowering]) -> dict[str, Lowering]:
+    """One table from several; a signature declared twice is an error."""
+    merged: dict[str, Lowering] = {}
+    for table in tables:
+        clash = merged.keys() & table.keys()
+        if clash:
+            raise ValueError(f"declared twice: {sorted(clash)}")
+        merged.update(table)
+    return merged
+
+
+def names(ops: Iterable[Op]) -> dict[str, Op]:
+    """Ops by name."""
+    return {op.name: op for op in ops}
