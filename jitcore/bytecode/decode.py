@@ -149,7 +149,8 @@ def decode(code: types.CodeType) -> Code:
         ctx.next_unit = unit
         index[start] = len(instructions)
         for position, step in enumerate(_steps(version, ctx, opname, oparg)):
-            instructions.append(Instr(step.op, step.arg, start, unit, op_unit, lines[op_unit], step.target, position > 0))
+            instructions.append(Instr(step.op, step.arg, start, unit, op_unit, lines[op_unit], step.target,
+                                      mid=position > 0))
         ctx.kwnames = ()
         start = None
     handlers = _exception_table(code)

@@ -234,7 +234,8 @@ def call_intrinsic_2(ctx: Context, oparg: int) -> tuple[Step, ...]:
 
 def absent_names(opmap: Mapping[str, int]) -> dict[str, str]:
     """Names that ``dis`` lists but ``co_code``, which is never specialised, does not contain."""
-    found = {"CACHE": "an inline cache, skipped by the decoder", "EXTENDED_ARG": "taken into the argument by the decoder"}
+    found = {"CACHE": "an inline cache, skipped by the decoder",
+             "EXTENDED_ARG": "taken into the argument by the decoder"}
     for name, value in opmap.items():
         if value > 255:
             found[name] = "a pseudo instruction of CPython's compiler"

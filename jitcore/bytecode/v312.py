@@ -4,7 +4,8 @@ Job: the table of 3.12.  Invariant: every name of ``dis.opmap`` is in exactly on
 Used by ``decode``.
 
 FOR_ITER goes on behind the END_FOR that its argument leads to; END_FOR itself is reached only by a
-generator that CPython runs inside the loop.  RETURN_CONST is a LOAD_CONST and a RETURN_VALUE.
+generator that CPython runs inside the loop.  RETURN_CONST is a LOAD_CONST and a RETURN_VALUE
+(CPython may have reserved no stack entry for the constant: as ever, no frame is left at a ``mid`` instruction).
 """
 from __future__ import annotations
 
