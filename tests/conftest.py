@@ -1,4 +1,32 @@
-"""Tests run strictly: a failure inside the compiler raises, and graphs are verified after every pass."""
+"""Tests run strictly: a failure inside the compiler raises, and graphs are verified after every pass.
+
+They test the package that is installed.  ``python -m pytest`` puts the current folder, the repository, in front of it;
+that is undone here where an installed package is found without it.
+"""
+import importlib.machinery
+import importlib.util
 import os
+import sys
+from pathlib import Path
 
 os.environ.setdefault("JITCORE_STRICT", "1")
+
+
+def _prefer_installed() -> None:
+    root = Path(__file__).resolve().parent.parent
+    if any((root / "jitcore" / f"_core{suffix}").exists() for suffix in importlib.machinery.EXTENSION_SUFFIXES):
+        return                                  # built in place: that is the one to test
+    before = sys.path[:]
+    sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != root]
+    if importlib.util.find_spec("jitcore") is None:
+        sys.path[:] = before
+
+
+_prefer_installed()
+
+
+def pytest_report_header() -> str:
+    """Says which package is under test."""
+    import jitcore
+
+    return f"jitcore {jitcore.__version__} from {Path(jitcore.__file__).parent}"

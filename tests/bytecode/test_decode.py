@@ -7,11 +7,12 @@ import operator
 import sys
 
 import pytest
-from corpus import corpus
 
 from jitcore.bytecode import decode
 from jitcore.bytecode.canonical import OPS
 from jitcore.bytecode.decode import VERSION
+
+from .corpus import corpus
 
 assert VERSION is not None
 _AFTER_FOR = {(3, 11): [], (3, 12): ["END_FOR"], (3, 13): ["END_FOR", "POP_TOP"]}[VERSION.number]
@@ -165,7 +166,7 @@ def test_exception_table():
 
 
 def test_generators_are_told_apart():
-    import samples
+    from . import samples
     kinds = {name: decode(f.__code__).is_function for name, f in samples.GOLDEN.items()}
     assert not kinds.pop("generator") and not kinds.pop("coroutine") and all(kinds.values())
 

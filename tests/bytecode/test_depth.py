@@ -2,10 +2,10 @@
 exception table, and stay within what CPython reserves."""
 from __future__ import annotations
 
-from corpus import corpus
-
 from jitcore.bytecode import Code, Instr
 from jitcore.bytecode.canonical import OPS
+
+from .corpus import corpus
 
 _FIXED = {
     "RESUME": 0, "NOP": 0, "POP_TOP": -1, "PUSH_NULL": 1, "COPY": 1, "SWAP": 0, "LOAD_CONST": 1, "LOAD_FAST": 1,

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import samples
 
 from jitcore.bytecode import decode
+
+from . import samples
 
 _FOLDER = Path(__file__).parent / "golden" / f"{sys.version_info[0]}.{sys.version_info[1]}"
 
