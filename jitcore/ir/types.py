@@ -11,9 +11,16 @@ bits; whatever does not fit leaves the compiled code.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
+
+
+def dtype_name(dtype: np.dtype) -> str:
+    """NumPy's name of ``dtype``, told apart from that of an equal dtype of another C type."""
+    if np.dtype(dtype.name).char == dtype.char:
+        return dtype.name
+    return {"l": "long", "q": "longlong", "L": "ulong", "Q": "ulonglong", "i": "intc", "I": "uintc"}[dtype.char]
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,7 @@ class ScalarType(Type):
     weak: bool
 
     def __str__(self) -> str:
-        return _WEAK_NAMES[self.dtype.char] if self.weak else self.dtype.name
+        return _WEAK_NAMES[self.dtype.char] if self.weak else dtype_name(self.dtype)
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,7 @@ class ArrayType(Type):
     layout: str
 
     def __str__(self) -> str:
-        return f"{self.dtype.name}[{self.ndim}{self.layout}]"
+        return f"{dtype_name(self.dtype)}[{self.ndim}{self.layout}]"
 
 
 @dataclass(frozen=True)
@@ -69,10 +76,15 @@ _WEAK_TYPES = {"bool": BOOL, "int": INT, "float": FLOAT, "complex": COMPLEX}
 COMPILED_DTYPES = "?bBhHiIlLqQefdFD"
 
 
-@lru_cache(maxsize=None)
 def strong(dtype: str | np.dtype | type) -> ScalarType:
     """The type of a NumPy scalar of ``dtype``."""
-    return ScalarType(np.dtype(dtype), False)
+    # By character: 'l' and 'q' are equal dtypes of one size but scalars of two classes.
+    return _strong(np.dtype(dtype).char)
+
+
+@cache
+def _strong(char: str) -> ScalarType:
+    return ScalarType(np.dtype(char), False)
 
 
 def array(dtype: str | np.dtype | type, ndim: int, layout: str = "C") -> ArrayType:

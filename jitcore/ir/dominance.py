@@ -1,0 +1,90 @@
+"""Which blocks every path to a block goes through.
+
+Job: dominators of a graph's blocks, for ``ir.verify`` and for passes that reuse values.  Invariant:
+works on any graph whose blocks have terminators, blocks that cannot be reached included (they
+dominate nothing and are dominated by themselves alone).
+"""
+from __future__ import annotations
+
+from jitcore.ir.graph import Block, Graph
+
+
+def successors(block: Block) -> list[Block]:
+    """The blocks that ``block`` may go on to."""
+    return [] if block.terminator is None else [target for target, _ in block.terminator.targets]
+
+
+def reverse_postorder(graph: Graph) -> list[Block]:
+    """The reachable blocks; a block comes behind its dominators."""
+    order: list[Block] = []
+    seen: set[Block] = set()
+    if not graph.blocks:
+        return order
+    stack = [(graph.blocks[0], iter(successors(graph.blocks[0])))]
+    seen.add(graph.blocks[0])
+    while stack:
+        block, rest = stack[-1]
+        for target in rest:
+            if target not in seen:
+                seen.add(target)
+                stack.append((target, iter(successors(target))))
+                break
+        else:
+            order.append(block)
+            stack.pop()
+    order.reverse()
+    return order
+
+
+def immediate_dominators(graph: Graph) -> dict[Block, Block | None]:
+    """The immediate dominator of each reachable block, ``None`` for the entry.
+
+    Source: K. Cooper, T. Harvey, K. Kennedy, "A Simple, Fast Dominance Algorithm", 2001.
+    """
+    order = reverse_postorder(graph)
+    number = {block: index for index, block in enumerate(order)}
+    sources: dict[Block, list[Block]] = {block: [] for block in order}
+    for block in order:
+        for target in successors(block):
+            sources[target].append(block)
+    parent: dict[Block, Block | None] = {}
+    if not order:
+        return parent
+    known: dict[Block, Block] = {order[0]: order[0]}
+    changed = True
+    while changed:
+        changed = False
+        for block in order[1:]:
+            best: Block | None = None
+            for source in sources[block]:
+                if source not in known:
+                    continue
+                if best is None:
+                    best = source
+                    continue
+                a, b = best, source
+                while a is not b:
+                    while number[a] > number[b]:
+                        a = known[a]
+                    while number[b] > number[a]:
+                        b = known[b]
+                best = a
+            assert best is not None
+            if known.get(block) is not best:
+                known[block] = best
+                changed = True
+    for block in order:
+        parent[block] = None if block is order[0] else known[block]
+    return parent
+
+
+def dominators(graph: Graph) -> dict[Block, frozenset[Block]]:
+    """For each block the blocks that dominate it, itself included."""
+    parent = immediate_dominators(graph)
+    found: dict[Block, frozenset[Block]] = {}
+    for block in reverse_postorder(graph):
+        up = parent[block]
+        found[block] = frozenset((block,)) if up is None else found[up] | {block}
+    for block in graph.blocks:
+        found.setdefault(block, frozenset((block,)))
+    return found
