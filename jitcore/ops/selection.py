@@ -7,6 +7,7 @@ Read by ``ops.table``.
 from __future__ import annotations
 
 import numpy as np
+from numpy._core import umath
 
 from jitcore.ops.builder import COMPLEX, DTYPES, INTS, PART, Scalar, ScalarBuilder
 from jitcore.ops.op import Op, each, merge, through_float
@@ -41,7 +42,7 @@ OPS = (
     Op("where", None, each(DTYPES, "?xx->x", where), nin=3),
     Op("real", None, {f"{c}->{PART[c]}": real for c in COMPLEX}, nin=1),
     Op("imag", None, {f"{c}->{PART[c]}": imag for c in COMPLEX}, nin=1),
-    Op("clip", np._core.umath.clip, each(INTS, "xxx->x", int_clip)),
+    Op("clip", umath.clip, each(INTS, "xxx->x", int_clip)),
     Op("heaviside", np.heaviside, merge(
         each("fd", "xx->x", heaviside), each("e", "xx->x", through_float(heaviside)))),
 )
