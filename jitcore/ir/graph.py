@@ -147,7 +147,7 @@ class Graph:
         block.params.append(value)
         return value
 
-    def add(self, block: Block, op: str, operands: tuple[Value, ...] = (), type: Type | None = None, *,
+    def add(self, block: Block, op: str, /, operands: tuple[Value, ...] = (), type: Type | None = None, *,
             shape: tuple[Value, ...] = (), exit: int | None = None, line: int = 0, **attrs: Any) -> Node:
         """Append a node to ``block``; its result has ``type`` (``None``: no result)."""
         node = Node(op, operands, attrs, exit, line)

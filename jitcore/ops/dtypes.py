@@ -51,8 +51,8 @@ def _resolve(op: Op, operands: tuple[Any, ...], dtype: np.dtype | None) -> Resol
         return _resolve_own(op, operands) if dtype is None else None
     wanted = operands + (None,) * op.nout
     try:
-        signature = None if dtype is None else (None,) * op.nin + (dtype,) * op.nout
-        found = op.ufunc.resolve_dtypes(wanted, signature=signature)
+        signature = {} if dtype is None else {"signature": (None,) * op.nin + (dtype,) * op.nout}
+        found = op.ufunc.resolve_dtypes(wanted, **signature)
     except (TypeError, LookupError, ValueError):
         return None
     chars = [d.char for d in found]
