@@ -1,4 +1,4 @@
-"""Standing rules of the house: file length, docstrings, where internals and variables may be read, README's commands."""
+"""Standing rules: file length, docstrings, where internals and variables may be read, README's commands."""
 from __future__ import annotations
 
 import ast

@@ -31,9 +31,15 @@ def _resolve(target: str, name: str) -> str:
     return target
 
 
-def _imports(module: str) -> Iterator[tuple[str, int, bool]]:
+def _for_types_only(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+
+
+def _imports(module: str, types_too: bool = True) -> Iterator[tuple[str, int, bool]]:
     """(imported module, line, inside a function) for each import of ``module``."""
     tree = ast.parse(_MODULES[module].read_text(encoding="utf-8"))
+    if not types_too:
+        tree.body = [node for node in tree.body if not _for_types_only(node)]
     inside = {id(node) for function in ast.walk(tree)
               if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
               for node in ast.walk(function)}
@@ -73,7 +79,8 @@ def test_no_imports_inside_functions(module):
 
 def test_no_cycles():
     names = {module.removesuffix(".__init__"): module for module in _MODULES}
-    graph = {name: sorted({target for target, _, inside in _imports(module) if target in names and not inside} - {name})
+    graph = {name: sorted({target for target, _, inside in _imports(module, types_too=False)
+                           if target in names and not inside} - {name})
              for name, module in names.items()}
     state: dict[str, int] = {}
 
