@@ -1,0 +1,226 @@
+"""Elementwise operations: operands, conversions, the node.
+
+Job: ``apply``, which turns a ufunc and abstract operands into ``cast`` and ``ew`` nodes exactly as NumPy
+would run them.  Invariants: dtypes come from ``ops.dtypes.resolve``; whatever NumPy would report, refuse or
+warn of takes the restart exit; results of operands without axes are NumPy scalars.  Used by ``frontend.numpy_*``.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jitcore.frontend.numpy_shapes import all_equal, lengths_of, new_array
+from jitcore.frontend.protocol import Unsupported
+from jitcore.frontend.values import Abstract, Array, Known, Scalar, is_number
+from jitcore.frontend.values import Sequence as Items
+from jitcore.ir.graph import Value
+from jitcore.ir.layout import elementwise_layout
+from jitcore.ir.types import BOOL, FLOAT, ArrayType, ScalarType, Type, array, strong
+from jitcore.ops.dtypes import cast_reports, cast_warns, resolve
+from jitcore.ops.op import Op
+from jitcore.ops.table import OPS, op_for
+
+#: C types that are others of the same size: their scalars are classes of their own, which no region makes.
+ALIASES = "qQ"
+
+
+def number_type(obj: Any) -> ScalarType:
+    """The graph type of a number."""
+    if type(obj) in (bool, int, float, complex):
+        return ScalarType(np.dtype(type(obj)), True)
+    return strong(obj.dtype)
+
+
+def type_of(value: Abstract) -> ScalarType | ArrayType:
+    """The graph type of an operand; ``Unsupported`` where it is neither array nor number."""
+    if isinstance(value, (Array, Scalar)):
+        found: ScalarType | ArrayType = value.type
+    elif isinstance(value, Known) and is_number(value.obj):
+        found = number_type(value.obj)
+    else:
+        raise Unsupported(f"an operand that is no array or number ({describe(value)})")
+    if found.dtype.char in ALIASES and not (isinstance(found, ScalarType) and found.weak):
+        raise Unsupported("a dtype that is another name of int64 or uint64")
+    return found
+
+
+def describe(value: Abstract) -> str:
+    if isinstance(value, Known):
+        return type(value.obj).__name__
+    return type(value).__name__.lower()
+
+
+def is_array_like(value: Abstract) -> bool:
+    """An array or a NumPy scalar: an operand that makes an operation NumPy's."""
+    if isinstance(value, Array):
+        return True
+    if isinstance(value, Scalar):
+        return not value.type.weak
+    return isinstance(value, Known) and isinstance(value.obj, np.generic) and is_number(value.obj)
+
+
+def element(m: Any, value: Abstract) -> Abstract:
+    """``value``, an array without axes replaced by its element (a strong scalar)."""
+    if isinstance(value, Array) and value.type.ndim == 0:
+        return Scalar(m.builder.emit("load", (value.value,), strong(value.type.dtype)))
+    return value
+
+
+# -- conversions ----------------------------------------------------------------------------------
+def fold(obj: Any, dtype: np.dtype) -> Any | None:
+    """A number converted to ``dtype`` where that is free of reports and loses no range; else None."""
+    if type(obj) is int and dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        if not info.min <= obj <= info.max:
+            raise Unsupported(f"{obj} does not fit {dtype}")
+        return dtype.type(obj)
+    if isinstance(obj, (complex, np.complexfloating)) and dtype.kind != "c":
+        return None
+    if isinstance(obj, (float, np.floating)) and dtype.kind not in "fc":
+        return None
+    try:
+        with np.errstate(all="raise"):
+            if isinstance(obj, np.generic):
+                return obj.astype(dtype)
+            return np.asarray(obj, dtype=dtype)[()]
+    except (FloatingPointError, OverflowError):
+        return None
+
+
+def cast(m: Any, value: Value, dtype: np.dtype) -> Value:
+    """``value`` converted to ``dtype`` as NumPy converts operands; exits where NumPy would report."""
+    kind = value.type
+    assert isinstance(kind, (ScalarType, ArrayType))
+    weak = isinstance(kind, ScalarType) and kind.weak
+    if kind.dtype == dtype and not weak:
+        return value
+    if weak and kind.dtype.kind == "i" and dtype.kind in "fc" and dtype.char not in "dD":
+        value = cast(m, value, np.dtype("d"))       # NumPy goes through a C double
+        kind, weak = strong("d"), False
+    if weak and kind.dtype.kind == "i":
+        exit: int | None = None if dtype.char in "ldD?" else 0
+    elif cast_warns(kind.dtype, dtype):
+        raise Unsupported("a conversion that drops the imaginary part")
+    else:
+        exit = 0 if cast_reports(kind.dtype, dtype) else None
+    if isinstance(kind, ArrayType):
+        layout = elementwise_layout((value,), value.shape)
+        return m.builder.emit("cast", (value,), array(dtype, kind.ndim, layout), shape=value.shape, exit=exit,
+                              dtype=dtype.char)
+    return m.builder.emit("cast", (value,), strong(dtype), exit=exit, dtype=dtype.char)
+
+
+def as_dtype(m: Any, operand: Abstract, dtype: np.dtype) -> Value:
+    """The graph value of an operand, converted to ``dtype``."""
+    if isinstance(operand, Known):
+        folded = fold(operand.obj, dtype)
+        if folded is not None:
+            return m.builder.const(folded)
+    return cast(m, m.builder.as_value(operand), dtype)
+
+
+# -- the operation ----------------------------------------------------------------------------------
+def find_op(ufunc: np.ufunc) -> Op:
+    op = op_for(ufunc)
+    if op is None:
+        raise Unsupported(f"{ufunc.__name__} works on whole arrays")
+    return op
+
+
+def emit(m: Any, op: Op, sig: str, operands: Sequence[Value], shape: tuple[Value, ...], output: int = 0) -> Value:
+    """One ``ew`` node over operands of the loop's dtypes, with the broadcast ``shape``."""
+    out = np.dtype(sig.partition("->")[2][output].replace("q", "l").replace("Q", "L"))
+    exit = 0 if op.reports_for(sig) or sig in op.raises else None
+    arrays = [v for v in operands if isinstance(v.type, ArrayType)]
+    attrs: dict[str, Any] = {"op": op.name, "sig": sig}
+    if output:
+        attrs["output"] = output
+    m.builder.work += 1
+    if not arrays:
+        return m.builder.emit("ew", tuple(operands), strong(out), exit=exit, **attrs)
+    if len(arrays) == 1:
+        shape = arrays[0].shape
+    layout = elementwise_layout(arrays, shape)
+    return m.builder.emit("ew", tuple(operands), array(out, len(shape), layout), shape=shape, exit=exit, **attrs)
+
+
+def apply(m: Any, op: Op, operands: Sequence[Abstract], dtype: np.dtype | None = None) -> list[Value]:
+    """The values of all outputs of an op on operands without further keywords (0-d arrays as scalars)."""
+    operands = [element(m, m.force(v)) for v in operands]
+    types: tuple[Type, ...] = tuple(type_of(v) for v in operands)
+    found = resolve(op, types, dtype)
+    if found is None:
+        raise Unsupported(f"{op.name} has no loop for these operands")
+    if op.lowering(found.sig) is None and not op.can_block(found.sig):
+        raise Unsupported(f"{op.name} is not compiled for {found.sig}")
+    if op.name == "power" and found.sig in ("dd->d", "ff->f"):
+        op, operands, found = _special_power(m, op, operands, found)
+    shapes = [lengths_of(m).shape(v) for v in operands if isinstance(v, Array)]
+    shape = lengths_of(m).broadcast(shapes)
+    values = [as_dtype(m, v, d) for v, d in zip(operands, found.inputs)]
+    return [emit(m, op, found.sig, values, shape, k) for k in range(len(found.outputs))]
+
+
+def _special_power(m: Any, op: Op, operands: list[Abstract], found: Any) -> Any:
+    """NumPy's power loops of float and double look at an exponent without axes: 2 squares, 0.5 takes the
+    square root and -1 the reciprocal (measured against 2.4 and 2.5; only 0.5 differs by more than
+    rounding, at -0.0 and -inf)."""
+    base, exponent = operands
+    special = {2.0: OPS["square"], 0.5: OPS["sqrt"], -1.0: OPS["reciprocal"]}
+    chosen: Op | None = None
+    if isinstance(exponent, Known):
+        chosen = special.get(exponent.obj)
+    elif isinstance(exponent, Scalar) and exponent.type.dtype.kind == "f":
+        is_half = bool(exponent.hint == 0.5)
+        number = exponent.value if exponent.type.weak else m.builder.emit("unbox", (exponent.value,), FLOAT)
+        same = m.builder.emit("py", (number, m.builder.const(0.5)), BOOL, fn="eq" if is_half else "ne")
+        m.builder.emit_check("check", (same,))
+        chosen = special[0.5] if is_half else None
+    if chosen is None:
+        return op, operands, found
+    return chosen, [base], resolve(chosen, (array(found.inputs[0], 1),))
+
+
+def wrap(m: Any, value: Value) -> Abstract:
+    """The abstract result of a node: a scalar, or an array made inside."""
+    return new_array(m, value) if isinstance(value.type, ArrayType) else Scalar(value)
+
+
+def update(m: Any, out: Array, value: Value) -> Abstract:
+    """``out[...] = value`` for an array made inside the region: its content is replaced.
+
+    ``value`` (scalar or array) must broadcast to ``out`` and convert under ``same_kind``.
+    """
+    if out.source is not None or out.shared or out.base is not None or out.readonly:
+        raise Unsupported("a store into an array that is visible outside")
+    kind = value.type
+    assert isinstance(kind, (ScalarType, ArrayType))
+    if not np.can_cast(kind.dtype, out.type.dtype, "same_kind"):
+        raise Unsupported("a result that does not convert to the output's dtype")
+    lengths = lengths_of(m)
+    target = lengths.shape(out)
+    if isinstance(kind, ScalarType):
+        filled = m.builder.emit("splat", (cast(m, value, out.type.dtype),), array(out.type.dtype, out.type.ndim, "C"),
+                                shape=target)
+        if out.type.layout != "C":
+            raise Unsupported("a store into an array of another memory order")
+        out.value = filled
+        return out
+    if kind.layout != out.type.layout or kind.layout == "A":
+        raise Unsupported("a store into an array of another memory order")
+    if kind.ndim != out.type.ndim or not all_equal(lengths.broadcast([value.shape, target]), lengths.shape(out)):
+        raise Unsupported("a result of another shape than the output")
+    for a, b in zip(value.shape, out.shape):
+        if lengths.number(a) == 1 and lengths.number(b) != 1:
+            raise Unsupported("a result of another shape than the output")
+        lengths.require_equal(a, b)
+    out.value = cast(m, value, out.type.dtype)
+    return out
+
+
+def results(m: Any, values: Sequence[Value]) -> Abstract:
+    """One result as it is, several as a tuple."""
+    wrapped = [wrap(m, value) for value in values]
+    return wrapped[0] if len(wrapped) == 1 else Items("tuple", wrapped)

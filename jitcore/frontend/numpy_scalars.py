@@ -1,0 +1,93 @@
+"""Arithmetic of NumPy scalars, which is not that of arrays.
+
+Job: Python's operators where both operands are numbers and one is a NumPy scalar.  NumPy does these apart
+from its ufuncs; measured against 2.4.6 and 2.5.5 over all dtypes and special values, result types and bits are
+the ufunc's, except: integers that overflow warn (here: exit), products of complex numbers use no FMA, powers
+are C's ``pow`` without the array loops' special exponents, a Python complex on the left of a float64
+stays Python's.  Invariant: what differs and is not done exactly here raises ``Unsupported``.
+Used by ``frontend.numpy_ops``.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jitcore.frontend.numpy_elementwise import apply, as_dtype, cast, find_op, results, type_of
+from jitcore.frontend.protocol import Unsupported
+from jitcore.frontend.values import Abstract, Scalar
+from jitcore.ir.graph import Value
+from jitcore.ir.types import BOOL, FLOAT, INT, ScalarType, Type, strong
+from jitcore.ops.dtypes import resolve
+
+#: Integer dtypes whose values all fit a weak int.
+_FITS = "bhilBHI"
+
+
+def weak(m: Any, value: Value) -> Value:
+    """A strong scalar as the Python number of its kind."""
+    kinds: dict[str, Type] = {"b": BOOL, "i": INT, "u": INT, "f": FLOAT}
+    kind = value.type
+    assert isinstance(kind, ScalarType)
+    return m.builder.emit("unbox", (value,), kinds[kind.dtype.kind])  # type: ignore[no-any-return]
+
+
+def _through_python(m: Any, fn: str, operands: list[Value], dtype: np.dtype) -> Abstract:
+    """The operation on Python numbers, which exits where Python raises or the result leaves ``dtype``."""
+    kind = FLOAT if dtype.kind == "f" else INT
+    values = tuple(weak(m, value) for value in operands)
+    m.builder.work += 1
+    result = m.builder.emit("py", values, kind, exit=0, fn=fn)
+    if dtype.kind == "f":
+        return Scalar(m.builder.emit("unbox", (result,), strong(dtype)))
+    return Scalar(cast(m, result, dtype))
+
+
+def binary(m: Any, op: str, ufunc: np.ufunc, a: Abstract, b: Abstract) -> Abstract:
+    """``a op b``; ``op`` is the operator's name in ``operator``, ``ufunc`` the array operation."""
+    types = (type_of(a), type_of(b))
+    if types[0].dtype.char == "D" and getattr(types[0], "weak", False) and types[1].dtype.char == "d":
+        raise Unsupported("a complex and a float64: Python's own complex arithmetic")
+    declared = find_op(ufunc)
+    found = resolve(declared, types)
+    if found is None:
+        raise Unsupported(f"{ufunc.__name__} has no loop for these operands")
+    loop = found.inputs[0]
+    if op in ("add", "sub", "mul") and loop.kind in "iu":
+        return _integer(m, op, [as_dtype(m, v, loop) for v in (a, b)], loop)
+    if op == "mul" and loop.kind == "c":
+        raise Unsupported("a product of complex scalars")
+    if op == "floordiv" and loop.char == "e":
+        raise Unsupported("floor division of float16 scalars")
+    if op == "pow":
+        if loop.char != "d" and loop.char not in _FITS:
+            raise Unsupported(f"a power of {loop} scalars")
+        return _through_python(m, "pow", [as_dtype(m, v, loop) for v in (a, b)], loop)
+    return results(m, apply(m, declared, (a, b)))
+
+
+def _integer(m: Any, op: str, operands: list[Value], dtype: np.dtype) -> Abstract:
+    if dtype.char in _FITS:
+        return _through_python(m, op, operands, dtype)
+    if op == "mul":
+        raise Unsupported("a product of uint64 scalars")
+    x, y = operands
+    ufunc = np.add if op == "add" else np.subtract
+    result = m.builder.emit("ew", (x, y), strong(dtype), op=ufunc.__name__, sig="LL->L")
+    m.builder.work += 1
+    pair = (result, x) if op == "add" else (x, y)
+    kept = m.builder.emit("ew", pair, strong(np.bool_), op="greater_equal", sig="LL->?")
+    m.builder.emit_check("check", (weak(m, kept),))
+    return Scalar(result)
+
+
+def unary(m: Any, op: str, ufunc: np.ufunc, a: Abstract) -> Abstract:
+    """``op a`` of a NumPy scalar; ``op`` is 'neg', 'pos', 'invert' or 'abs'."""
+    dtype = type_of(a).dtype
+    if op == "neg" and dtype.kind == "u":
+        raise Unsupported("the negative of an unsigned scalar")
+    if op == "abs" and dtype.kind == "c":
+        raise Unsupported("the absolute value of a complex scalar")
+    if op in ("neg", "abs") and dtype.kind == "i":
+        return _through_python(m, op, [as_dtype(m, a, dtype)], dtype)
+    return results(m, apply(m, find_op(ufunc), (a,)))
