@@ -169,7 +169,6 @@ _SUM = frozenset({INVALID, OVER})
 _PRODUCT = frozenset({INVALID, OVER, UNDER})
 _QUOTIENT = frozenset({INVALID, DIVIDE, OVER, UNDER})
 _INVALID = frozenset({INVALID})
-_INT_POWER = frozenset(f"{c}{c}->{c}" for c in INTS)
 
 OPS = (
     Op("add", np.add, merge(
@@ -209,8 +208,5 @@ OPS = (
     Op("deg2rad", np.deg2rad, _with_half("x->x", _scale(math.pi, 180.0)), _PRODUCT),
     Op("gcd", np.gcd, cost=60),
     Op("lcm", np.lcm, cost=60),
-    # An int power with a negative exponent raises ValueError from within the loop.
-    Op("power", np.power, {}, _QUOTIENT, cost=40, raises=_INT_POWER),
-    Op("float_power", np.float_power, {}, _QUOTIENT, cost=40),
     Op("divmod", np.divmod, {}, _QUOTIENT, frozenset({DIVIDE, OVER}), cost=30),
 )

@@ -122,11 +122,35 @@ def _int_extreme(pred: str) -> Lowering:
     return extreme
 
 
+def _nan_extreme(pred: str) -> Lowering:
+    """The first NaN wins; of equal zeros the second operand's is taken (``e``: the first's)."""
+
+    def extreme(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        wins = b.cmp(pred + "=" if x.dtype == "e" else pred, x, y)
+        return b.select(b.or_(wins, b.isnan(x)), x, y)
+
+    return extreme
+
+
+def _number_extreme(pred: str) -> Lowering:
+    """For ``e``: a number wins over NaN; of equal zeros the first operand's is taken."""
+
+    def extreme(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        return b.select(b.or_(b.cmp(pred + "=", x, y), b.isnan(y)), x, y)
+
+    return extreme
+
+
 def _extreme(name: str, ufunc: np.ufunc, pred: str, bools: str) -> Op:
+    """Which zero ``fmax`` and ``fmin`` of ``f`` and ``d`` give depends on the position in NumPy's vector loop,
+    and complex ones have rules of their own: block."""
+
     def of_bools(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return getattr(b, bools)(x, y)
 
-    return Op(name, ufunc, merge(each(INTS, "xx->x", _int_extreme(pred)), {"??->?": of_bools}))
+    floats = (each("e", "xx->x", _number_extreme(pred)) if name.startswith("f")
+              else each("efd", "xx->x", _nan_extreme(pred)))
+    return Op(name, ufunc, merge(each(INTS, "xx->x", _int_extreme(pred)), floats, {"??->?": of_bools}))
 
 
 OPS = (

@@ -51,8 +51,10 @@ def _resolve(op: Op, operands: tuple[Any, ...], dtype: np.dtype | None) -> Resol
         return _resolve_own(op, operands) if dtype is None else None
     wanted = operands + (None,) * op.nout
     try:
-        signature = {} if dtype is None else {"signature": (None,) * op.nin + (dtype,) * op.nout}
-        found = op.ufunc.resolve_dtypes(wanted, **signature)
+        if dtype is None:
+            found = op.ufunc.resolve_dtypes(wanted)
+        else:
+            found = op.ufunc.resolve_dtypes(wanted, signature=(None,) * op.nin + (dtype,) * op.nout)
     except (TypeError, LookupError, ValueError):
         return None
     chars = [d.char for d in found]
@@ -84,23 +86,3 @@ def _resolve_own(op: Op, operands: tuple[Any, ...]) -> Resolution | None:
 
 def _example(operand: Any) -> Any:
     return operand(0) if isinstance(operand, type) else operand
-
-
-# -- conversions --------------------------------------------------------------------------------
-
-def cast_reports(source: np.dtype, target: np.dtype) -> frozenset[str]:
-    """What ``astype`` may report: float to int ``invalid``, to a narrower float ``over`` (and ``under``)."""
-    if source.kind in "fc" and target.kind in "iu":
-        return frozenset({"invalid"})
-    part = {"c": 2}
-    if source.kind in "fc" and target.kind in "fc":
-        if target.itemsize // part.get(target.kind, 1) < source.itemsize // part.get(source.kind, 1):
-            return frozenset({"over", "under"})
-    if source.kind in "iu" and target.char == "e" and source.itemsize > 1:
-        return frozenset({"over"})
-    return frozenset()
-
-
-def cast_warns(source: np.dtype, target: np.dtype) -> bool:
-    """Whether NumPy warns that an imaginary part is dropped (the interpreter then does it)."""
-    return source.kind == "c" and target.kind not in "cb"

@@ -6,7 +6,7 @@ ufunc, one of the ufunc's loops.  Used by every layer above ``ops``.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,10 +25,13 @@ class Op:
 
     ``name`` is the ufunc's ``__name__`` (or the op's own, for ``where``); ``ufunc`` is ``None`` where
     NumPy has none.  ``inline`` maps a canonical signature to its lowering; a signature without one
-    runs as a block.  ``exact`` says that the inline lowerings give NumPy's bits, except for which NaN
-    an operation on NaN gives.  ``libm`` is the C name behind an inexact op.  ``reports`` and
-    ``int_reports`` are what NumPy may report for signatures with and without a float; ``raises``
-    lists signatures whose loop may set a Python exception.  ``cost`` is about the time of an addition.
+    runs as a block.  ``uniform`` holds lowerings that are right only where the operands at the given
+    positions are scalars: some of NumPy's loops do something else when an operand has a stride of 0.
+    ``exact`` says that the lowerings of float signatures give NumPy's bits, except for which NaN
+    an operation on NaN gives (those of other signatures always do).  ``libm`` is the C name behind an
+    inexact op.  ``reports`` and ``int_reports`` are what NumPy may report for signatures with and without
+    a float; ``raises`` lists signatures whose loop may set a Python exception.  ``cost`` is about the time
+    of an addition.
     """
 
     name: str
@@ -42,25 +45,37 @@ class Op:
     raises: frozenset[str] = NONE
     nin: int = 0
     nout: int = 1
+    uniform: Mapping[str, tuple[frozenset[int], Lowering]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.ufunc is not None:
             object.__setattr__(self, "nin", self.ufunc.nin)
             object.__setattr__(self, "nout", self.ufunc.nout)
 
-    def lowering(self, sig: str) -> Lowering | None:
-        """The inline lowering for a signature, or ``None``: the block way."""
-        return self.inline.get(canonical(sig))
+    def lowering(self, sig: str, scalars: Collection[int] = ()) -> Lowering | None:
+        """The inline lowering for a signature, or ``None``: the block way.  ``scalars`` are the positions of
+        operands that are scalars and not arrays."""
+        sig = canonical(sig)
+        if sig in self.uniform and self.uniform[sig][0] <= frozenset(scalars):
+            return self.uniform[sig][1]
+        return self.inline.get(sig)
+
+    def exact_for(self, sig: str) -> bool:
+        """Whether the inline lowering of this signature has NumPy's bits."""
+        return self.exact or not _has_float(sig)
 
     def reports_for(self, sig: str) -> frozenset[str]:
         """What NumPy may report when it runs the loop of this signature."""
-        inputs = sig.partition("->")[0]
-        return self.reports if any(c in FLOATS + COMPLEX for c in inputs) else self.int_reports
+        return self.reports if _has_float(sig) else self.int_reports
 
     def can_block(self, sig: str) -> bool:
         """Whether NumPy's own loop of this signature can serve inside a region."""
         return (self.ufunc is not None and self.ufunc.signature is None and self.nout == 1
                 and canonical(sig) not in self.raises and loop_signature(self.ufunc, sig) is not None)
+
+
+def _has_float(sig: str) -> bool:
+    return any(c in FLOATS + COMPLEX for c in sig.partition("->")[0])
 
 
 def loop_signature(ufunc: np.ufunc, sig: str) -> str | None:

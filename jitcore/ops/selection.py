@@ -7,7 +7,6 @@ Read by ``ops.table``.
 from __future__ import annotations
 
 import numpy as np
-from numpy._core import umath
 
 from jitcore.ops.builder import COMPLEX, DTYPES, INTS, PART, Scalar, ScalarBuilder
 from jitcore.ops.op import Op, each, merge, through_float
@@ -21,6 +20,14 @@ def int_clip(b: ScalarBuilder, x: Scalar, low: Scalar, high: Scalar) -> Scalar:
     """The lower bound first: a lower above an upper gives the upper."""
     x = b.select(b.cmp("<", x, low), low, x)
     return b.select(b.cmp(">", x, high), high, x)
+
+
+def uniform_clip(b: ScalarBuilder, x: Scalar, low: Scalar, high: Scalar) -> Scalar:
+    """With scalar bounds: a value equal to a bound stays itself (zeros of other sign), a NaN bound gives NaN.
+    With array bounds NumPy's answer for equal zeros is another; that runs as a block."""
+    clipped = int_clip(b, x, low, high)
+    clipped = b.select(b.isnan(high), high, clipped)
+    return b.select(b.isnan(low), low, clipped)
 
 
 def heaviside(b: ScalarBuilder, x: Scalar, at_zero: Scalar) -> Scalar:
@@ -38,11 +45,14 @@ def imag(b: ScalarBuilder, x: Scalar) -> Scalar:
     return b.imag(x)
 
 
+_CLIP: np.ufunc = vars(np._core.umath)["clip"]  # type: ignore[attr-defined]
+
 OPS = (
     Op("where", None, each(DTYPES, "?xx->x", where), nin=3),
     Op("real", None, {f"{c}->{PART[c]}": real for c in COMPLEX}, nin=1),
     Op("imag", None, {f"{c}->{PART[c]}": imag for c in COMPLEX}, nin=1),
-    Op("clip", umath.clip, each(INTS, "xxx->x", int_clip)),
+    Op("clip", _CLIP, each(INTS, "xxx->x", int_clip),
+       uniform={f"{c}{c}{c}->{c}": (frozenset({1, 2}), uniform_clip) for c in "fd"}),
     Op("heaviside", np.heaviside, merge(
         each("fd", "xx->x", heaviside), each("e", "xx->x", through_float(heaviside)))),
 )

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitcore.ops import arithmetic, bitwise, compare, rounding, selection, transcendental
+from jitcore.ops import arithmetic, bitwise, compare, power, rounding, selection, transcendental
 from jitcore.ops.op import ALL_REPORTS, Op, names
 
 OPS: dict[str, Op] = names(
-    op for family in (arithmetic, compare, bitwise, rounding, transcendental, selection) for op in family.OPS)
+    op for family in (arithmetic, power, compare, bitwise, rounding, transcendental, selection) for op in family.OPS)
 
 _BY_UFUNC: dict[int, Op] = {id(op.ufunc): op for op in OPS.values() if op.ufunc is not None}
 
