@@ -2,7 +2,8 @@
 
 Job: ``resolve``, the type rule of every op.  It asks ``ufunc.resolve_dtypes``; promotion is nowhere written
 a second time.  Invariants: answers are cached and pure; ``None`` means that NumPy would raise, or that
-compiled code does not hold the dtypes: the interpreter decides.  Used by the front end.
+compiled code does not hold the dtypes: the interpreter decides.  Used by the front end, which finds the
+rules of conversions (``ops.casts``) here as well.
 """
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ import numpy as np
 
 from jitcore.ir.types import COMPILED_DTYPES, ArrayType, ScalarType, Type
 from jitcore.ops.builder import canonical
+from jitcore.ops.casts import cast_reports, cast_warns
 from jitcore.ops.op import Op, loop_signature
+
+__all__ = ["Resolution", "cast_reports", "cast_warns", "operand_dtype", "resolve"]
 
 _WEAK: dict[str, Any] = {"l": int, "d": float, "D": complex}
 _BOOL = np.dtype(np.bool_)
