@@ -1,10 +1,14 @@
 /* jitcore: the map of the C part, and the ABI between native regions and the dispatcher.
  *
- *   frame_compat.h  every CPython internal, one section per version; #error on an unreviewed one
- *   frames.c        rebuild frames, call with a frame linked, move a running frame
- *   dispatch.c      marked functions: the entry, the scoped evaluator, recursion
- *   regions.c       running a region and what its exits ask for
+ *   frame_compat.h  CPython's frames, evaluators, functions and code; #error on an unreviewed version
+ *   core.h          what the files from frames.c to module.c say to one another
+ *   frames.c        the scoped evaluator; rebuild frames; move a running frame
+ *   tables.c        what is known of each code object: its regions and counters
+ *   dispatch.c      marked functions: the entry, arguments, misses, recursion
+ *   regions.c       the type `Region`
+ *   flow.c          running a region and what its exits ask for, from region to region
  *   calls.c         the operations of CALL sites, done through the C API
+ *   testing.c       doors for the tests into frames.c
  *   guards.c        guard programs
  *   recipes.c       objects rebuilt at exits
  *   arrays.c        arrays, views, memory order, loop drivers: called by native code
