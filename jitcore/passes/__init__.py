@@ -1,1 +1,55 @@
-"""See docs/architecture.md."""
+"""The passes over the graph, in order.
+
+Job: ``run(graph)`` rewrites a graph in place until nothing changes.  Each pass is a module with
+``run(graph) -> int``, the number of its rewrites.  Invariant: every pass keeps what ``ir.interp``
+gives for every input, to the bit, exits included.  Called by ``pipeline``.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jitcore.ir.graph import Graph
+from jitcore.ir.verify import InvalidGraph
+from jitcore.ir.verify import verify as check
+from jitcore.passes import algebraic, constfold, cse, dce, views
+
+#: Name and function of every pass, in the order in which they run.
+PASSES: tuple[tuple[str, Callable[[Graph], int]], ...] = (
+    ("constfold", constfold.run),
+    ("cse", cse.run),
+    ("algebraic", algebraic.run),
+    ("views", views.run),
+    ("dce", dce.run),
+)
+
+#: Rounds after which a graph is taken as it is: a bound on compile time, not reached in practice.
+MAX_ROUNDS = 8
+
+
+def run(graph: Graph, verify: bool = False) -> int:
+    """Run all passes until none changes anything; returns the number of rewrites.
+
+    With ``verify``, the graph is checked before and after every pass, and ``InvalidGraph`` names
+    the pass that broke it.
+    """
+    total = 0
+    if verify:
+        check(graph)
+    for _ in range(MAX_ROUNDS):
+        changed = 0
+        for name, apply in PASSES:
+            count = apply(graph)
+            changed += count
+            if verify and count:
+                _check_after(graph, name)
+        total += changed
+        if not changed:
+            break
+    return total
+
+
+def _check_after(graph: Graph, name: str) -> None:
+    try:
+        check(graph)
+    except InvalidGraph as error:
+        raise InvalidGraph(error.invariant, f"after {name}: {error}") from error

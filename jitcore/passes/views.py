@@ -1,0 +1,104 @@
+"""View propagation: an elementwise operation seen through a view becomes one on views.
+
+Job: where the result of an ``ew`` or ``cast`` is used by one view alone, and that view by
+elementwise operations alone, take the view of the operands instead.  The operation then computes only
+the elements that are wanted and fuses with its users, instead of filling an array.
+
+Invariants, and why it is exact: operands and result are contiguous in the same order, have the
+same lengths and items of one size, so that byte offsets and strides are the same for all of them.
+Neither the result nor the view can be seen outside.  Fewer elements are computed only where the
+operation reports nothing.  Users are elementwise: no element depends on the order in memory.
+"""
+from __future__ import annotations
+
+from jitcore.ir.build import count_uses, insert_before, replace_uses
+from jitcore.ir.graph import Block, Graph, Node, Value
+from jitcore.ir.layout import elementwise_layout
+from jitcore.ir.types import ArrayType
+from jitcore.passes.effects import escaping, has_stores, is_array
+
+#: Kinds of views that show every element once.
+_WHOLE = ("transpose", "newaxis", "reshape")
+
+
+def run(graph: Graph) -> int:
+    """Propagate views in place; returns the number of operations moved behind their view."""
+    if has_stores(graph):
+        return 0
+    total = 0
+    while _once(graph):
+        total += 1
+    return total
+
+
+def _once(graph: Graph) -> bool:
+    uses = count_uses(graph)
+    seen = escaping(graph)
+    users: dict[Value, list[Node]] = {}
+    for node in graph.nodes():
+        for value in node.operands:
+            users.setdefault(value, []).append(node)
+    for block in graph.blocks:
+        for node in block.nodes:
+            if node.op == "view" and _fits(node, uses, users, seen, block):
+                _move(graph, block, node, users)
+                return True
+    return False
+
+
+def _fits(view: Node, uses: dict[Value, int], users: dict[Value, list[Node]], seen: set[Value], block: Block) -> bool:
+    source, result = view.operands[0], view.result
+    made = source.node
+    assert result is not None and isinstance(result.type, ArrayType)
+    if made is None or made.op not in ("ew", "cast") or source in seen or result in seen or not users.get(result):
+        return False
+    places = [k for k, node in enumerate(block.nodes) if node is made or node is view]
+    if len(places) != 2:
+        return False  # the operation is in another block: it would run on other paths
+    if made.exit is not None and any(
+            node.exit not in (None, made.exit) for node in block.nodes[places[0]:places[1]]):
+        return False  # another exit would be taken first
+    if any(user.op not in ("ew", "cast") for user in users[result]):
+        return False
+    arrays = [value for value in made.operands if is_array(value)]
+    asked = [user for user in users[source] if user.op in ("stride", "dim")]
+    if len(asked) + 1 != uses[source] or not arrays:
+        return False  # something else needs the whole result
+    if made.exit is not None and view.attrs["kind"] not in _WHOLE:
+        return False
+    # A view of a view of an operand that has to be filled first would only move the array elsewhere.
+    type_ = source.type
+    assert isinstance(type_, ArrayType)
+    if type_.layout == "A":
+        return False
+    return all(isinstance(value.type, ArrayType) and value.type.layout == type_.layout and value.shape == source.shape
+               and value.type.dtype.itemsize == type_.dtype.itemsize for value in arrays)
+
+
+def _move(graph: Graph, block: Block, view: Node, users: dict[Value, list[Node]]) -> None:
+    source, result = view.operands[0], view.result
+    assert result is not None and source.node is not None and isinstance(result.type, ArrayType)
+    made = source.node
+    operands: list[Value] = []
+    first = next(value for value in made.operands if is_array(value))
+    for user in users[source]:
+        if user.op in ("stride", "dim"):
+            user.operands = (first,)
+    for value in made.operands:
+        if not is_array(value):
+            operands.append(value)
+            continue
+        assert isinstance(value.type, ArrayType)
+        type_ = ArrayType(value.type.dtype, result.type.ndim, result.type.layout)
+        node = insert_before(graph, block, view, "view", (value, *view.operands[1:]), type_, shape=result.shape,
+                             **view.attrs)
+        assert node.result is not None
+        operands.append(node.result)
+    layout = elementwise_layout(operands, result.shape)
+    type_ = ArrayType(result.type.dtype, result.type.ndim, layout)
+    moved = insert_before(graph, block, view, made.op, tuple(operands), type_, shape=result.shape, exit=made.exit,
+                          **made.attrs)
+    moved.line = made.line
+    assert moved.result is not None
+    replace_uses(graph, {result: moved.result})
+    block.nodes = [node for node in block.nodes if node is not view and node is not made]
