@@ -9,9 +9,11 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from jitcore import _core, backends, config, frontend, guards, kernels, passes
-from jitcore.backends.cpu import Compiled, Lowered
+from jitcore import _core, config, guards, kernels, passes
+from jitcore.backends import cpu
+from jitcore.backends.base import Compiled, Lowered
 from jitcore.frontend.snapshot import Refusal, Snapshot, Trace
+from jitcore.frontend.trace import trace_region
 from jitcore.ir.text import print_graph
 from jitcore.ir.verify import verify
 from jitcore.kernels.ir import Plan
@@ -33,7 +35,7 @@ class Stages:
 
 def trace(snapshot: Snapshot) -> Trace | Refusal:
     """Symbolic execution, then the passes."""
-    result = frontend.trace_region(snapshot)
+    result = trace_region(snapshot)
     if isinstance(result, Refusal):
         return result
     if config.strict:
@@ -45,16 +47,16 @@ def trace(snapshot: Snapshot) -> Trace | Refusal:
 
 def lower(snapshot: Snapshot, traced: Trace, options: config.Options) -> Stages:
     """Fusion and LLVM IR."""
-    plan = kernels.plan(traced.graph, OPS, precision=options.precision)
+    plan = kernels.plan(traced.graph, OPS)
     config.LOGGERS["kernels"].debug("%s", plan)
-    lowered = backends.cpu.lower(traced.graph, plan, OPS, region_name(snapshot), precision=options.precision)
+    lowered = cpu.lower(traced.graph, plan, OPS, region_name(snapshot), precision=options.precision)
     config.LOGGERS["llvm"].debug("%s", _Late(lambda: lowered.llvm))
     return Stages(snapshot, traced, plan, lowered)
 
 
 def build(stages: Stages) -> _core.Region:
     """Machine code, and the object through which C enters it."""
-    compiled = backends.cpu.compile(stages.lowered)
+    compiled = cpu.compile(stages.lowered)
     config.LOGGERS["asm"].debug("%s", _Late(compiled.asm))
     guard_spec, exit_spec, n_out = guards.pack(stages.trace)
     region = _core.Region(compiled.address, guard_spec, exit_spec, n_out, stages.lowered.n_own, stages.trace.work,

@@ -18,7 +18,7 @@ from jitcore.errors import REASONS
 from jitcore.frontend.snapshot import Refusal, Snapshot
 from jitcore.pipeline import Stages
 from jitcore.runtime import misses
-from jitcore.runtime.records import Entry, Record, find_record, record_of
+from jitcore.runtime.records import Entry, Record, find_record, marked_functions, record_of
 
 _lock = threading.Lock()
 _compile_log = config.LOGGERS["compile"]
@@ -69,9 +69,11 @@ def _install(record: Record, entry: Entry, code: CodeType, known: list[Entry]) -
     if len(known) >= config.MAX_REGIONS_PER_ENTRY:
         oldest = known[0]
         record.entries.remove(oldest)
-        _core.remove_region(code, oldest.unit, oldest.region)
+        _core.remove_region(code, oldest.region)
     record.entries.append(entry)
     _core.add_region(code, entry.unit, entry.region)
+    if entry.stages is not None:
+        _core.count(code, "compiles")
 
 
 def _ends(stages: Stages) -> bool:
@@ -96,7 +98,7 @@ def _replace_by_negative(record: Record, snapshot: Snapshot) -> bool:
     entries = [entry for entry in record.entries if entry.stages is not None]
     for entry in entries:
         record.entries.remove(entry)
-        _core.remove_region(snapshot.code, entry.unit, entry.region)
+        _core.remove_region(snapshot.code, entry.region)
         stages = entry.stages
         assert stages is not None
         if entry.unit == 0:
@@ -110,7 +112,10 @@ def _replace_by_negative(record: Record, snapshot: Snapshot) -> bool:
 def leave_alone(record: Record, code: CodeType, reason: str, line: int = 0) -> None:
     """Take jitcore's entry out of every function of ``code``: its calls cost nothing from now on."""
     record.left_alone = reason
-    _core.leave_alone(code)
+    _core.set_active(code, False)
+    for func in marked_functions():
+        if func.__code__ is code:
+            _core.unmark(func)
     _leave_log.info("%s: left alone: %s (%s:%d)", record.name, reason,
                     os.path.basename(record.file), line or record.line)
 
@@ -120,7 +125,7 @@ def _log_compiled(record: Record, snapshot: Snapshot, stages: Stages, seconds: f
         config.LOGGERS["guards"].info("%s: %s (called at %s); compiled in %.0f ms, %d entries",
                                       record.name, miss, _caller(snapshot.code), seconds * 1000, entries)
     _compile_log.info("%s: compiled in %.0f ms: %d kernels, %d guards", pipeline.region_name(snapshot), seconds * 1000,
-                      stages.plan.kernel_count, len(stages.trace.guards))
+                      len(stages.plan.kernels()), len(stages.trace.guards))
     for left in stages.trace.left:
         _leave_log.info("%s: %s:%d: %s", record.name, os.path.basename(left.file), left.line, left.reason)
 

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import linecache
 import os
+from collections import Counter
 from typing import Any
+
+import numpy as np
 
 from jitcore import pipeline
 from jitcore.errors import REASONS
 from jitcore.frontend.snapshot import Refusal, Trace
 from jitcore.guards import explain as guard_text
+from jitcore.kernels.ir import COMPUTING, Kernel
 from jitcore.pipeline import Stages
 from jitcore.runtime.records import Entry, find_record
 from jitcore.runtime.stages import function_of, options_of, snapshot_of_call
@@ -66,11 +70,10 @@ def _region(stages: Stages, entry: Entry | None) -> list[str]:
     trace = stages.trace
     runs = "" if entry is None else f", run {entry.region.runs} times"
     lines = [f"    region {pipeline.region_name(stages.snapshot)}: {_count(len(trace.graph.exits) - 1, 'exit')}, "
-             f"{_count(stages.plan.kernel_count, 'kernel')}{runs}"]
-    for kernel in stages.plan.kernels:
-        numbers = sorted(kernel.lines)
-        lines.append(f"      kernel {kernel.name}: {kernel.summary}")
-        lines += [f"        line {number}: {_source(stages, number)}" for number in numbers]
+             f"{_count(len(stages.plan.kernels()), 'kernel')}{runs}"]
+    for kernel in stages.plan.kernels():
+        lines.append(f"      kernel {kernel.number}: {_summary(kernel)}")
+        lines += [f"        line {number}: {_source(stages, number)}" for number in kernel.lines()]
     lines.append("      guards:")
     lines += [f"        {text}" for text in _guards(trace)]
     if trace.left:
@@ -79,6 +82,18 @@ def _region(stages: Stages, entry: Entry | None) -> list[str]:
             place = f"{os.path.basename(left.file)}:{left.line}"
             lines.append(f"        {place}: {REASONS.get(left.kind, left.kind)}: {left.reason}")
     return lines
+
+
+def _summary(kernel: Kernel) -> str:
+    """What one loop nest does: operations, inputs, what comes out."""
+    names = Counter(instr.op or f"to {np.dtype(instr.dtype).name}" for instr in kernel.body if instr.kind in COMPUTING)
+    work = ", ".join(name if n == 1 else f"{n} {name}" for name, n in names.items()) or "copy"
+    parts = [work, f"over {_count(len(kernel.arrays()), 'array')} of {_count(len(kernel.shape), 'axis')}"]
+    parts += [f"{r.op} over {'all axes' if len(r.axes) == len(kernel.shape) else f'axes {r.axes}'}"
+              for r in kernel.reductions]
+    if kernel.outputs:
+        parts.append(f"{_count(len(kernel.outputs), 'result array')}")
+    return "; ".join(parts)
 
 
 def _guards(trace: Trace) -> list[str]:
@@ -90,4 +105,5 @@ def _source(stages: Stages, line: int) -> str:
 
 
 def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+    plural = "axes" if noun == "axis" else noun + "s"
+    return f"{n} {noun}" if n == 1 else f"{n} {plural}"

@@ -24,7 +24,6 @@ _switched_off = False
 def start() -> None:
     """Connect C with the compiler."""
     _core.set_miss_handler(compiler.on_miss)
-    _core.set_settle_handler(compiler.negative_settled)
 
 
 def mark(target: Any, options: config.Options) -> Any:
@@ -48,6 +47,7 @@ def mark(target: Any, options: config.Options) -> Any:
         record.entries.clear()
         record.left_alone = ""
         _core.remove_regions(code)
+        _core.set_active(code, True)
     remember_function(func)
     if not is_off() and not record.left_alone:
         _core.mark(func)

@@ -48,5 +48,6 @@ def stats(func: object = None) -> Stats:
         counts = _core.counters(func.__code__)
         record = find_record(func.__code__)
         seconds = record.compile_seconds if record is not None else 0.0
-    names = ("calls", "native_calls", "site_calls", "kernels", "compiles", "guard_misses", "leaves")
-    return Stats(compile_seconds=seconds, **{name: counts.get(name, 0) for name in names})
+    names = ("calls", "native_calls", "site_calls", "kernels", "compiles", "guard_misses")
+    return Stats(compile_seconds=seconds, leaves=counts["leaves"] + counts["restarts"],
+                 **{name: counts[name] for name in names})
