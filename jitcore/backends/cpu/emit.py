@@ -1,0 +1,164 @@
+"""Small things that all emitters of the CPU back end share: types, constants, loops, external functions.
+
+Invariant: knows neither graphs nor kernels.  Only ``backends.cpu`` uses it.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from llvmlite import ir
+
+from jitcore.backends.scalar import memory_type
+from jitcore.backends.scalar_libm import LibmHook
+from jitcore.ops.builder import PART
+
+I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
+PTR = ir.PointerType()
+VOID = ir.VoidType()
+
+#: The helpers that native code calls by name: result, then arguments (csrc).
+_HELPERS: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
+    "jc_empty": (PTR, (I32, I32, PTR, I32)),
+    "jc_empty_strided": (PTR, (I32, I32, PTR, PTR)),
+    "jc_korder": (VOID, (I32, I32, PTR, PTR, I64, PTR)),
+    "jc_view": (PTR, (PTR, I32, I32, PTR, PTR, PTR)),
+    "jc_call": (PTR, (PTR, PTR, PTR, I64, PTR)),
+    "jc_box_int": (PTR, (I64,)),
+    "jc_box_float": (PTR, (ir.DoubleType(),)),
+    "jc_box_bool": (PTR, (I32,)),
+    "jc_box_complex": (PTR, (ir.DoubleType(), ir.DoubleType())),
+    "jc_box_np": (PTR, (I32, PTR)),
+    "jc_is_array": (I32, (PTR, I32, I32, I32)),
+    "jc_tuple": (PTR, (I64, PTR)),
+    "jc_incref": (VOID, (PTR,)),
+    "jc_decref": (VOID, (PTR,)),
+    "jc_xdecref": (VOID, (PTR,)),
+    "jc_reports_clear": (VOID, ()),
+    "jc_reports_test": (I32, ()),
+    "jc_gather": (PTR, (PTR, I64, I64, PTR, PTR, I64, I64, PTR)),
+    "jc_blocks": (I32, (PTR, PTR, I64, PTR, I64)),
+    "jc_sort_axes": (VOID, (I64, PTR, PTR, I64, PTR)),
+    "jc_reduce": (I32, (PTR, PTR, I64, PTR, PTR, I64, PTR, I64)),
+    "jc_fill_items": (VOID, (PTR, PTR, I64, I64)),
+    "jc_mixed_zeros": (I32, (PTR, PTR, I64, I64, PTR, I64, I64)),
+    "jc_nonfinite": (I32, (PTR, I64, I64)),
+}
+
+
+def i64(value: int) -> ir.Constant:
+    return ir.Constant(I64, value)
+
+
+def i32(value: int) -> ir.Constant:
+    return ir.Constant(I32, value)
+
+
+class Unit:
+    """One LLVM module under construction, with what it refers to by address."""
+
+    def __init__(self, name: str) -> None:
+        self.module = ir.Module(name)
+        self.hook = LibmHook(self.module)
+        self.symbols: dict[str, int] = {}
+        self.keepalive: list[object] = []
+
+    def helper(self, name: str) -> ir.Function:
+        """The declaration of a helper function of C."""
+        known = self.module.globals.get(name)
+        if known is not None:
+            return known
+        result, args = _HELPERS[name]
+        function = ir.Function(self.module, ir.FunctionType(result, args), name)
+        function.attributes.add("nounwind")
+        return function
+
+    def data(self, name: str) -> ir.Value:
+        """The address of data of C, by name."""
+        known = self.module.globals.get(name)
+        if known is None:
+            known = ir.GlobalVariable(self.module, I8, name)
+            known.linkage = "external"
+        return known
+
+    def foreign(self, name: str, address: int, type: ir.FunctionType) -> ir.Function:
+        """A function at a known address."""
+        known = self.module.globals.get(name)
+        if known is not None:
+            return known
+        self.symbols[name] = address
+        return ir.Function(self.module, type, name)
+
+    def pointer(self, obj: object) -> ir.Value:
+        """The address of a Python object, which is kept alive."""
+        self.keepalive.append(obj)
+        return i64(id(obj)).inttoptr(PTR)
+
+
+def advance(b: ir.IRBuilder, pointer: ir.Value, bytes: ir.Value) -> ir.Value:
+    return b.gep(pointer, [bytes], source_etype=I8)
+
+
+def word(b: ir.IRBuilder, base: ir.Value, index: int) -> ir.Value:
+    """The address of 64-bit word ``index``."""
+    return b.gep(base, [i64(index)], source_etype=I64)
+
+
+def element(b: ir.IRBuilder, base: ir.Value, index: ir.Value, dtype: str) -> ir.Value:
+    """The address of element ``index`` of a contiguous array of ``dtype``."""
+    if dtype in PART:
+        index = b.shl(index, i64(1))
+    return b.gep(base, [index], source_etype=memory_type(dtype), inbounds=True)
+
+
+def start(function: ir.Function) -> ir.IRBuilder:
+    """A builder at the start of a new function, behind a block that holds stack memory only."""
+    entry, body = function.append_basic_block("entry"), function.append_basic_block("body")
+    ir.IRBuilder(entry).branch(body)
+    return ir.IRBuilder(body)
+
+
+def entry_alloca(function: ir.Function, kind: ir.Type, count: int, name: str = "") -> ir.Value:
+    """Stack memory that lives as long as the call, aligned for vectors."""
+    b = ir.IRBuilder(function.entry_basic_block)
+    b.position_before(function.entry_basic_block.instructions[0])
+    slot = b.alloca(ir.ArrayType(kind, count), name=name)
+    slot.type = PTR         # llvmlite gives a typed pointer, which LLVM no longer has
+    slot.align = 64 if count > 8 else 16
+    return slot
+
+
+@contextmanager
+def counted_loop(b: ir.IRBuilder, n: ir.Value, name: str, vectorise: bool = True
+                 ) -> Iterator[tuple[ir.Value, Callable[[ir.Value], None]]]:
+    """A loop over ``0 <= i < n``, nothing if ``n <= 0``; gives ``i`` and a function that notes an ``i1`` to be
+    gathered with "or" over the loop.  Afterwards ``b`` stands behind the loop, and what was gathered is
+    ``b.block.gathered`` (``None`` if nothing was noted)."""
+    before = b.block
+    loop, done = b.append_basic_block(name), b.append_basic_block(name + ".done")
+    b.cbranch(b.icmp_signed(">", n, i64(0)), loop, done)
+    b.position_at_end(loop)
+    i = b.phi(I64, "i")
+    bits = b.phi(I32, "bits")
+    notes: list[ir.Value] = []
+    yield i, notes.append
+    after = bits
+    for note in notes:
+        after = b.or_(after, b.zext(note, I32))
+    following = b.add(i, i64(1), flags=("nuw", "nsw"))
+    i.add_incoming(i64(0), before)
+    i.add_incoming(following, b.block)
+    bits.add_incoming(i32(0), before)
+    bits.add_incoming(after, b.block)
+    branch = b.cbranch(b.icmp_signed("<", following, n), loop, done)
+    if not vectorise:
+        module = b.module
+        no = [module.add_metadata(["llvm.loop.vectorize.enable", ir.Constant(I1, 0)]),
+              module.add_metadata(["llvm.loop.unroll.disable"])]
+        branch.set_metadata("llvm.loop", module.add_metadata(no))
+    last = b.block
+    b.position_at_end(done)
+    gathered = b.phi(I32, "gathered")
+    gathered.add_incoming(i32(0), before)
+    gathered.add_incoming(after, last)
+    done.gathered = gathered if notes else None

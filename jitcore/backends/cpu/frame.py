@@ -1,0 +1,218 @@
+"""The state of a region function while it is emitted: its context, exits, owned objects, values.
+
+Job: ``Frame``, which host steps and kernel calls share.  Invariants: every object that native code owns is
+in an ``own`` slot before anything that can leave; an exit's values are written where the exit is
+taken; ``values`` holds an LLVM value for each graph value that was computed (``Scalar``, ``Arr`` or a pointer).
+Only ``backends.cpu`` uses it.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from jitcore.backends.cpu.emit import I32, I64, PTR, Unit, advance, entry_alloca, i32, i64, start, word
+from jitcore.backends.cpu.loops import Unsupported
+from jitcore.backends.scalar import LLVMBuilder
+from jitcore.ir.graph import Graph, Value
+from jitcore.ir.types import ArrayType, ScalarType
+from jitcore.ops.builder import COMPLEX, SIGNED, Scalar, canonical
+
+#: Offsets in PyArrayObject_fields on 64-bit machines.
+_DATA, _DIMS, _STRIDES = 16, 32, 40
+
+
+@dataclass
+class Arr:
+    """An array: its object (``None`` for a view that has none yet), data, lengths, strides in bytes
+    (``None``: those of its layout), and the object that owns the data."""
+
+    type: ArrayType
+    obj: ir.Value | None
+    data: ir.Value
+    dims: list[ir.Value]
+    strides: list[ir.Value] | None
+    base: ir.Value
+
+
+class Frame:
+    """A region function under construction.  ``b`` is where code goes at present."""
+
+    def __init__(self, unit: Unit, graph: Graph, symbol: str) -> None:
+        self.unit, self.graph = unit, graph
+        self.function = ir.Function(unit.module, ir.FunctionType(I32, [PTR]), symbol)
+        self.function.attributes.add("nounwind")
+        self.ctx = self.function.args[0]
+        self.ctx.name = "ctx"
+        self.b: ir.IRBuilder = start(self.function)
+        self.scalar = LLVMBuilder(self.b, unit.hook)
+        self.values: dict[Value, Scalar | Arr | ir.Value] = {}
+        self.n_own = self.n_out = 0
+        self._plain_exits: dict[int, ir.Block] = {}
+        self.inp, self.out, self.own = (self.b.load(word(self.b, self.ctx, k), typ=PTR) for k in range(3))
+        self.has_work = False
+
+    def helper(self, name: str, *args: ir.Value) -> ir.Value:
+        return self.b.call(self.unit.helper(name), args)
+
+    def alloca(self, kind: ir.Type, count: int) -> ir.Value:
+        return entry_alloca(self.function, kind, count)
+
+    def words(self, items: Sequence[ir.Value]) -> ir.Value:
+        """Stack memory that holds ``items`` (64-bit numbers or pointers)."""
+        slot = self.alloca(I64, max(len(items), 1))
+        for index, item in enumerate(items):
+            self.b.store(item, word(self.b, slot, index))
+        return slot
+
+    # -- values -----------------------------------------------------------------------------------
+    def number(self, value: Value) -> Scalar:
+        found = self.values[value]
+        assert isinstance(found, Scalar)
+        return found
+
+    def int(self, value: Value) -> ir.Value:
+        return self.number(value).raw
+
+    def array(self, value: Value) -> Arr:
+        found = self.values[value]
+        assert isinstance(found, Arr)
+        return found
+
+    def read_array(self, type: ArrayType, obj: ir.Value) -> Arr:
+        """An array from its object."""
+        b = self.b
+
+        def field(offset: int) -> ir.Value:
+            return b.load(advance(b, obj, i64(offset)), typ=PTR)
+
+        data, dims, strides = field(_DATA), field(_DIMS), field(_STRIDES)
+        lengths = [b.load(word(b, dims, k), typ=I64) for k in range(type.ndim)]
+        steps = [b.load(word(b, strides, k), typ=I64) for k in range(type.ndim)] if type.layout == "A" else None
+        return Arr(type, obj, data, lengths, steps, obj)
+
+    def new_array(self, type: ArrayType, dims: list[ir.Value], strides: list[ir.Value] | None, exit: int) -> Arr:
+        """A fresh array, in an own slot; takes ``exit`` when there is no memory."""
+        where, nd, num = self.words(dims), i32(type.ndim), i32(type.dtype.num)
+        if strides is None:
+            obj = self.helper("jc_empty", num, nd, where, i32(int(type.layout == "F" and type.ndim > 1)))
+        else:
+            obj = self.helper("jc_empty_strided", num, nd, where, self.words(strides))
+        self.adopt(obj, exit)
+        data = self.b.load(advance(self.b, obj, i64(_DATA)), typ=PTR)
+        return Arr(type, obj, data, dims, strides, obj)
+
+    def adopt(self, obj: ir.Value, exit: int) -> None:
+        """Puts a new reference into an own slot of its own; takes ``exit`` if it is NULL."""
+        self.leave_if(self.b.icmp_unsigned("==", obj, ir.Constant(PTR, None)), exit)
+        slot = word(self.b, self.own, self.n_own)
+        self.n_own += 1
+        if self.loops:
+            old = self.b.load(slot, typ=PTR)
+            self.b.store(obj, slot)
+            self.helper("jc_xdecref", old)
+        else:
+            self.b.store(obj, slot)
+
+    #: Whether the graph has a loop: then a slot may hold an object of the last round.
+    loops = False
+
+    def strides_of(self, arr: Arr) -> list[ir.Value]:
+        """Strides in bytes, computed for C and F layouts."""
+        if arr.strides is not None:
+            return arr.strides
+        return self.contiguous(arr.dims, arr.type)
+
+    def contiguous(self, dims: Sequence[ir.Value], type: ArrayType) -> list[ir.Value]:
+        step: ir.Value = i64(type.dtype.itemsize)
+        steps: list[ir.Value] = []
+        ordered = list(dims) if type.layout == "F" else list(reversed(dims))
+        for length in ordered:
+            steps.append(step)
+            step = self.b.mul(step, length)
+        return steps if type.layout == "F" else steps[::-1]
+
+    def object_of(self, arr: Arr) -> ir.Value:
+        """The array as a Python object; a view is made into one (in an own slot)."""
+        if arr.obj is None:
+            obj = self.helper("jc_view", arr.base, i32(arr.type.dtype.num), i32(arr.type.ndim), self.words(arr.dims),
+                              self.words(self.strides_of(arr)), arr.data)
+            self.adopt(obj, 0)
+            return obj
+        return arr.obj
+
+    # -- words of the context -----------------------------------------------------------------------
+    def read_word(self, type: ScalarType, where: ir.Value) -> Scalar:
+        """A number as the context holds it."""
+        dtype = canonical(type.dtype.char)
+        if dtype == "?" and type.weak:
+            raw = self.b.load(where, typ=I64)
+            return Scalar("?", self.b.icmp_unsigned("!=", raw, i64(0)))
+        return self.scalar.load(dtype, where)
+
+    def write_word(self, x: Scalar, type: ScalarType, where: ir.Value) -> None:
+        if x.dtype == "?" and type.weak:
+            self.b.store(self.b.zext(x.raw, I64), where)
+        else:
+            self.scalar.store(x, where)
+
+    # -- exits --------------------------------------------------------------------------------------
+    def leave(self, exit: int) -> None:
+        """Ends the block: writes the exit's values and returns its index."""
+        at = 0
+        for value in self.graph.exits[exit].values:
+            type, slot = value.type, word(self.b, self.out, at)
+            if isinstance(type, ScalarType):
+                self.write_word(self.number(value), type, slot)
+                at += 2 if canonical(type.dtype.char) == "D" else 1
+            elif isinstance(type, ArrayType):
+                self.b.store(self.object_of(self.array(value)), slot)
+                at += 1
+            else:
+                found = self.values[value]
+                self.b.store(found, slot)
+                at += 1
+        self.n_out = max(self.n_out, at)
+        self.b.ret(i32(exit))
+
+    def leave_if(self, condition: ir.Value, exit: int) -> None:
+        """Takes ``exit`` where the ``i1`` holds; goes on otherwise."""
+        go_on = self.function.append_basic_block("on")
+        if self.graph.exits[exit].values:
+            out = self.function.append_basic_block(f"exit{exit}")
+            self._branch(condition, out, go_on)
+            self.move_to(out)
+            self.leave(exit)
+        else:
+            known = self._plain_exits.get(exit)
+            if known is None:
+                known = self._plain_exits[exit] = self.function.append_basic_block(f"exit{exit}")
+                ir.IRBuilder(known).ret(i32(exit))
+            self._branch(condition, known, go_on)
+        self.move_to(go_on)
+
+    def _branch(self, condition: ir.Value, rare: ir.Block, usual: ir.Block) -> None:
+        branch = self.b.cbranch(condition, rare, usual)
+        branch.set_weights([1, 2000])
+
+    def move_to(self, block: ir.Block) -> None:
+        """Code goes to ``block`` from now on."""
+        self.b.position_at_end(block)
+
+    def take_bails(self, exit: int) -> None:
+        """Takes ``exit`` if a lowering said that its result is not defined."""
+        for condition in self.scalar.bails:
+            self.leave_if(condition, exit)
+        self.scalar.bails.clear()
+
+    def add_to_counter(self, index: int) -> None:
+        """Adds one to word ``index`` of the context."""
+        slot = word(self.b, self.ctx, index)
+        self.b.store(self.b.add(self.b.load(slot, typ=I64), i64(1)), slot)
+
+    def widen(self, x: Scalar) -> Scalar:
+        """An integer or bool as a 64-bit weak int."""
+        if x.dtype in COMPLEX:
+            raise Unsupported("a complex number as an int")
+        return Scalar("l", x.raw) if x.dtype in SIGNED and x.raw.type == I64 else self.scalar.cast(x, "l")

@@ -1,0 +1,283 @@
+"""Host steps: the graph nodes that the region function does one by one.
+
+Job: one method a graph opcode.  Invariants: a method emits code at the frame's position and notes the
+node's value; it may end the current LLVM block and go on in another.  Scalars are computed inline with
+their reports looked at explicitly, value by value.  Only ``backends.cpu`` uses it.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from jitcore.backends.cpu.emit import I64, PTR, advance, i32, i64, word
+from jitcore.backends.cpu.frame import Arr, Frame
+from jitcore.backends.cpu.loops import Unsupported, call_loop, emit_cast, emit_report, lowering_of
+from jitcore.ir.graph import Node, Value
+from jitcore.ir.types import FLOAT, INT, ArrayType, ObjectType, ScalarType
+from jitcore.ops import python
+from jitcore.ops.builder import INTS, ITEMSIZE, Scalar, canonical
+from jitcore.ops.op import Op
+
+#: ``ob_type`` in PyObject, and where float and NumPy scalar objects hold their number.
+_TYPE, _NUMBER = 8, 16
+
+
+class Host:
+    """Emits host steps into ``frame``."""
+
+    def __init__(self, frame: Frame, ops: Mapping[str, Op], exact: bool) -> None:
+        self.frame, self.ops, self.exact = frame, ops, exact
+
+    def emit(self, node: Node) -> None:
+        method = getattr(self, f"_do_{node.op}", None)
+        if method is None:
+            raise Unsupported(f"no host code for {node.op}")
+        value = method(node)
+        if node.result is not None:
+            self.frame.values[node.result] = value
+
+    def _numbers(self, node: Node) -> list[Scalar]:
+        return [self.frame.number(v) for v in node.operands]
+
+    # -- numbers ----------------------------------------------------------------------------------
+    def _do_const(self, node: Node) -> Scalar:
+        return self.frame.scalar.const(_char(node.result), node.attrs["value"])
+
+    def _do_object(self, node: Node) -> ir.Value:
+        return self.frame.unit.pointer(self.frame.graph.objects[node.attrs["index"]])
+
+    def _do_py(self, node: Node) -> Scalar:
+        self.frame.has_work = True
+        result, ok = python.lower(self.frame.scalar, node.attrs["fn"], *self._numbers(node))
+        self.frame.take_bails(node.exit or 0)
+        if ok is not None:
+            self.frame.leave_if(self.frame.b.not_(ok.raw), node.exit or 0)
+        return result
+
+    def _do_idx(self, node: Node) -> Scalar:
+        b, (x, y) = self.frame.b, [n.raw for n in self._numbers(node)]
+        fn = node.attrs["fn"]
+        if fn in ("add", "sub", "mul"):
+            raw = {"add": b.add, "sub": b.sub, "mul": b.mul}[fn](x, y)
+        elif fn in ("max", "min"):
+            raw = b.select(b.icmp_signed(">" if fn == "max" else "<", x, y), x, y)
+        elif fn == "satsub":
+            raw = b.select(b.icmp_signed(">", x, y), b.sub(x, y), i64(0))
+        elif fn == "floordiv":
+            quotient, rest = b.sdiv(x, y), b.srem(x, y)
+            raw = b.sub(quotient, b.zext(b.icmp_signed("<", rest, i64(0)), I64))
+        else:
+            raise Unsupported(f"idx {fn}")
+        return Scalar("l", raw)
+
+    def _do_unbox(self, node: Node) -> Scalar:
+        """Between a strong scalar and a weak one of its kind."""
+        x = self.frame.number(node.operands[0])
+        want = _char(node.result)
+        if x.dtype in INTS and want == "l":
+            if x.dtype == "L":
+                self.frame.leave_if(self.frame.b.icmp_signed("<", x.raw, i64(0)), node.exit or 0)
+            return self.frame.scalar.cast(x, "l")
+        return self.frame.scalar.cast(x, want)
+
+    def _do_ew(self, node: Node) -> Scalar:
+        frame, op, sig = self.frame, self.ops[node.attrs["op"]], node.attrs["sig"]
+        frame.has_work = True
+        args = self._numbers(node)
+        lowering = lowering_of(op, sig, self.exact)
+        if lowering is not None:
+            result = lowering(frame.scalar, *args)  # type: ignore[operator]
+            frame.take_bails(node.exit or 0)
+        else:
+            slots: list[tuple[ir.Value, int]] = []
+            for arg in args:
+                slot = frame.alloca(I64, 2)
+                frame.scalar.store(arg, slot)
+                slots.append((slot, ITEMSIZE[arg.dtype]))
+            out = frame.alloca(I64, 2)
+            slots.append((out, 16))
+            flagged = node.exit is not None and bool(op.reports_for(sig))
+            if flagged:
+                frame.helper("jc_reports_clear")
+            call_loop(frame.unit, frame.b, op, sig, slots, i64(1))
+            if flagged:
+                frame.leave_if(frame.b.icmp_unsigned("!=", frame.helper("jc_reports_test"), i32(0)), node.exit or 0)
+            return frame.scalar.load(canonical(sig[-1]), out)
+        if node.exit is not None and op.reports_for(sig) - {"under"}:
+            self._report(result, args, node.exit)
+        return result
+
+    def _report(self, result: Scalar, args: list[Scalar], exit: int) -> None:
+        report = emit_report(self.frame.scalar, result, args)
+        if report is not None:
+            self.frame.leave_if(report, exit)
+
+    def _do_cast(self, node: Node) -> Scalar:
+        frame, x, dtype = self.frame, self.frame.number(node.operands[0]), canonical(node.attrs["dtype"])
+        source = node.operands[0].type
+        assert isinstance(source, ScalarType)
+        result = emit_cast(frame.scalar, x, dtype)
+        frame.take_bails(node.exit or 0)
+        if source.weak and x.dtype == "l" and dtype in INTS:
+            fits = frame.b.icmp_signed("==", frame.scalar.cast(result, "l").raw, x.raw)
+            if dtype == "L":
+                fits = frame.b.icmp_signed(">=", x.raw, i64(0))
+            frame.leave_if(frame.b.not_(fits), node.exit or 0)
+        if node.exit is not None and dtype in "efFD" and x.dtype not in "?":
+            self._report(result, [x], node.exit)
+        return result
+
+    # -- shapes -----------------------------------------------------------------------------------
+    def _do_dim(self, node: Node) -> Scalar:
+        operand = node.operands[0]
+        found = self.frame.values.get(operand)
+        if isinstance(found, Arr):
+            return Scalar("l", found.dims[node.attrs["axis"]])
+        return self.frame.number(operand.shape[node.attrs["axis"]])
+
+    def _do_stride(self, node: Node) -> Scalar:
+        return Scalar("l", self.frame.strides_of(self.frame.array(node.operands[0]))[node.attrs["axis"]])
+
+    def _do_bcast(self, node: Node) -> Scalar:
+        b, (x, y) = self.frame.b, [n.raw for n in self._numbers(node)]
+        fits = b.or_(b.icmp_signed("==", x, y),
+                     b.or_(b.icmp_signed("==", x, i64(1)), b.icmp_signed("==", y, i64(1))))
+        self.frame.leave_if(b.not_(fits), node.exit or 0)
+        return Scalar("l", self.frame.b.select(self.frame.b.icmp_signed("==", x, i64(1)), y, x))
+
+    def _do_same(self, node: Node) -> None:
+        x, y = (n.raw for n in self._numbers(node))
+        self.frame.leave_if(self.frame.b.icmp_signed("!=", x, y), node.exit or 0)
+
+    def _do_wrap(self, node: Node) -> Scalar:
+        b, (x, length) = self.frame.b, [n.raw for n in self._numbers(node)]
+        wrapped = b.select(b.icmp_signed("<", x, i64(0)), b.add(x, length), x)
+        self.frame.leave_if(b.icmp_unsigned(">=", wrapped, length), node.exit or 0)
+        return Scalar("l", wrapped)
+
+    def _do_check(self, node: Node) -> None:
+        self.frame.leave_if(self.frame.b.not_(self.frame.number(node.operands[0]).raw), node.exit or 0)
+
+    # -- memory -----------------------------------------------------------------------------------
+    def _do_view(self, node: Node) -> Arr:
+        frame, base = self.frame, self.frame.array(node.operands[0])
+        assert node.result is not None and isinstance(node.result.type, ArrayType)
+        offset, *steps = [n.raw for n in (frame.number(v) for v in node.operands[1:])]
+        dims = [frame.int(v) for v in node.result.shape]
+        return Arr(node.result.type, None, advance(frame.b, base.data, offset), dims, steps, base.base)
+
+    def _address(self, arr: Arr, indices: list[Value]) -> ir.Value:
+        b, offset = self.frame.b, i64(0)
+        for step, index in zip(self.frame.strides_of(arr), indices):
+            offset = b.add(offset, b.mul(step, self.frame.int(index)))
+        return advance(b, arr.data, offset)
+
+    def _do_load(self, node: Node) -> Scalar:
+        arr = self.frame.array(node.operands[0])
+        return self.frame.scalar.load(canonical(arr.type.dtype.char), self._address(arr, list(node.operands[1:])))
+
+    def _do_store(self, node: Node) -> None:
+        arr = self.frame.array(node.operands[0])
+        self.frame.scalar.store(self.frame.number(node.operands[1]), self._address(arr, list(node.operands[2:])))
+
+    # -- calls ------------------------------------------------------------------------------------
+    def _do_call(self, node: Node) -> Scalar | Arr | ir.Value:
+        callee = self.frame.unit.pointer(self.frame.graph.objects[node.attrs["callee"]])
+        items: list[Value | ir.Value] = []
+        for kind, item in node.attrs["template"]:
+            items.append(node.operands[item] if kind == "v" else self.frame.unit.pointer(item))
+        return self._call(node, callee, items, tuple(node.attrs["kwnames"] or ()))
+
+    def _do_reduce(self, node: Node) -> Scalar | Arr | ir.Value:
+        """A reduction that is left to NumPy: ``ufunc.reduce`` on the array."""
+        op = self.ops[node.attrs["op"]]
+        assert op.ufunc is not None
+        unit = self.frame.unit
+        items: list[Value | ir.Value] = [node.operands[0], unit.pointer(tuple(node.attrs["axes"])),
+                                         unit.pointer(np.dtype(node.attrs["sig"][-1])),
+                                         unit.pointer(bool(node.attrs["keepdims"]))]
+        names = ["axis", "dtype", "keepdims"]
+        if len(node.operands) > 1:
+            items.append(node.operands[1])
+            names.append("initial")
+        reports = node.exit is not None
+        if reports:
+            self.frame.helper("jc_reports_clear")
+        return self._call(node, unit.pointer(op.ufunc.reduce), items, tuple(names))
+
+    def _call(self, node: Node, callee: ir.Value, items: list[Value | ir.Value], names: tuple[str, ...]
+              ) -> Scalar | Arr | ir.Value:
+        """Calls with boxed operands; the result is checked and owned."""
+        frame = self.frame
+        exit = node.exit or 0
+        boxes: list[ir.Value] = []
+        # One word in front belongs to the callee (vectorcall may use it).
+        args = frame.alloca(I64, len(items) + 1)
+        for index, item in enumerate(items):
+            if isinstance(item, Value):
+                pointer, mine = self._boxed(item)
+                if mine:
+                    boxes.append(pointer)
+            else:
+                pointer = item
+            frame.b.store(pointer, word(frame.b, args, index + 1))
+        keywords = frame.unit.pointer(names) if names else ir.Constant(PTR, None)
+        obj = frame.helper("jc_call", frame.ctx, callee, word(frame.b, args, 1), i64(len(items) - len(names)), keywords)
+        for box in boxes:
+            frame.helper("jc_decref", box)
+        frame.adopt(obj, exit)
+        assert node.result is not None
+        return self._checked(obj, node.result, exit)
+
+    def _boxed(self, value: Value) -> tuple[ir.Value, bool]:
+        """An object for a value, and whether it is a new reference that is to be released."""
+        frame, type = self.frame, value.type
+        if isinstance(type, ArrayType):
+            return frame.object_of(frame.array(value)), False
+        if isinstance(type, ObjectType):
+            return frame.values[value], False
+        x = frame.number(value)
+        assert isinstance(type, ScalarType)
+        if not type.weak:
+            slot = frame.alloca(I64, 2)
+            frame.scalar.store(x, slot)
+            obj = frame.helper("jc_box_np", i32(type.dtype.num), slot)
+        elif x.dtype == "?":
+            obj = frame.helper("jc_box_bool", frame.b.zext(x.raw, ir.IntType(32)))
+        elif x.dtype == "D":
+            obj = frame.helper("jc_box_complex", x.raw, x.imag)
+        else:
+            obj = frame.helper("jc_box_float" if type == FLOAT else "jc_box_int", x.raw)
+        frame.adopt(obj, 0)
+        return obj, False
+
+    def _checked(self, obj: ir.Value, result: Value, exit: int) -> Scalar | Arr | ir.Value:
+        """A call's result as a value of the node's type; takes the exit if it is something else."""
+        frame, b, type = self.frame, self.frame.b, result.type
+        if isinstance(type, ArrayType):
+            fits = frame.helper("jc_is_array", obj, i32(type.dtype.num), i32(type.ndim), i32(ord(type.layout)))
+            frame.leave_if(b.icmp_unsigned("==", fits, i32(0)), exit)
+            return frame.read_array(type, obj)
+        if not isinstance(type, ScalarType):
+            return obj
+        if type == INT:
+            raise Unsupported("a call that gives a Python int")
+        if type.weak and type.dtype.char == "?":
+            true, false = frame.unit.pointer(True), frame.unit.pointer(False)
+            is_true = b.icmp_unsigned("==", obj, true)
+            frame.leave_if(b.not_(b.or_(is_true, b.icmp_unsigned("==", obj, false))), exit)
+            return Scalar("?", is_true)
+        cls = {"d": float, "D": complex}[type.dtype.char] if type.weak else type.dtype.type
+        have = b.load(advance(b, obj, i64(_TYPE)), typ=PTR)
+        frame.leave_if(b.icmp_unsigned("!=", have, frame.unit.pointer(cls)), exit)
+        return frame.scalar.load(canonical(type.dtype.char), advance(b, obj, i64(_NUMBER)))
+
+
+def _char(value: Value | None) -> str:
+    assert value is not None and isinstance(value.type, ScalarType)
+    return canonical(value.type.dtype.char)
+
+

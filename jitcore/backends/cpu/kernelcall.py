@@ -1,0 +1,182 @@
+"""Running a kernel from the region function.
+
+Job: allocate outputs, find strides, choose the way (one flat loop, or blocks over any strides), look
+at reports, finish reductions.  Invariants: outputs are fresh; when a kernel may report something, its exit
+is taken before anything else reads its results.  Only ``backends.cpu`` uses it.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce as fold
+
+from llvmlite import ir
+
+from jitcore.backends.cpu.emit import I8, I64, PTR, entry_alloca, i32, i64, word
+from jitcore.backends.cpu.frame import Arr, Frame
+from jitcore.backends.cpu.loops import BLOCK, KernelCode, registers
+from jitcore.backends.cpu.reduce import Reductions
+from jitcore.ir.graph import Value
+from jitcore.ir.types import ArrayType
+from jitcore.kernels.ir import Kernel
+from jitcore.ops.builder import FLOATS, ITEMSIZE
+from jitcore.ops.op import Op
+
+
+class KernelCall:
+    """Emits one kernel's call into ``frame``."""
+
+    def __init__(self, frame: Frame, kernel: Kernel, ops: Mapping[str, Op], exact: bool) -> None:
+        self.frame, self.kernel = frame, kernel
+        self.code = KernelCode(frame.unit, kernel, ops, f"{frame.function.name}.k{kernel.number}", exact)
+        self.exit = kernel.exit or 0
+        self.nd = len(kernel.shape)
+        self.dims = [frame.int(length) for length in kernel.shape]
+        self.flat = all(kernel.is_flat(index) for index in self.code.inputs) and not self.dynamic
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether the memory order is found at run time."""
+        return self.kernel.layout == "A" and len(self.kernel.shape) > 1
+
+    def emit(self) -> None:
+        frame, b, kernel = self.frame, self.frame.b, self.kernel
+        frame.has_work = True
+        total = fold(b.mul, self.dims, i64(1)) if self.nd != 1 else self.dims[0]
+        strides = {} if self.flat else {index: self._broadcast(self.kernel.body[index].value)
+                                        for index in self.code.inputs}
+        outputs = self._allocate(strides)
+        prepared = Reductions(frame, kernel, total, self.exit) if kernel.reductions else None
+        reports = self.code.reports or any(r.exit is not None and r.dtype in FLOATS for r in kernel.reductions)
+        if reports:
+            frame.helper("jc_reports_clear")
+        targets = [arr.data for arr in outputs]
+        for index in self.code.targets[len(outputs):]:
+            targets.append(entry_alloca(frame.function, I8, BLOCK * ITEMSIZE[kernel.body[index].dtype]))
+        direct = self.flat and not kernel.reductions and not self.code.blocked
+        state = dims = None
+        if not direct:
+            state, dims = self._state(strides, targets)
+        if direct:
+            bits = self._direct(targets, total, False)
+        elif prepared is not None:
+            bits = prepared.run(self.code.fill(), state, dims)
+        else:
+            bits = self._blocks(False, state, dims)
+        if self._can_bail():
+            frame.leave_if(b.icmp_unsigned("!=", bits, i32(0)), self.exit)
+        if reports:
+            self._look(direct, targets, total, state, dims, prepared)
+        if prepared is not None:
+            prepared.finish(self.code.fill(), state)
+        for output, arr in zip(kernel.outputs, outputs):
+            frame.values[output.value] = arr
+        frame.add_to_counter(3)
+
+    def _can_bail(self) -> bool:
+        return not all(instr.kind in ("element", "scalar", "iota") for instr in self.kernel.body)
+
+    # -- strides and memory ---------------------------------------------------------------------------
+    def _broadcast(self, value: Value) -> list[ir.Value]:
+        """Strides of an operand along the kernel's axes: 0 where it is broadcast."""
+        frame, b, shape = self.frame, self.frame.b, self.kernel.shape
+        arr = frame.array(value)
+        missing = self.nd - arr.type.ndim
+        own = frame.strides_of(arr)
+        steps: list[ir.Value] = [i64(0)] * missing
+        for axis, step in enumerate(own):
+            if value.shape[axis] is not shape[missing + axis]:
+                step = b.select(b.icmp_signed("==", arr.dims[axis], i64(1)), i64(0), step)
+            steps.append(step)
+        return steps
+
+    def _allocate(self, strides: dict[int, list[ir.Value]]) -> list[Arr]:
+        made = []
+        for output in self.kernel.outputs:
+            type = output.value.type
+            assert isinstance(type, ArrayType)
+            order = self._korder(output.arg, strides) if self.dynamic else None
+            made.append(self.frame.new_array(type, self.dims, order, self.exit))
+        return made
+
+    def _korder(self, index: int, strides: dict[int, list[ir.Value]]) -> list[ir.Value]:
+        """The strides that NumPy gives to the result of an instruction."""
+        frame, instr = self.frame, self.kernel.body[index]
+        type = instr.value.type
+        if instr.kind == "element":
+            operands = [strides[index]]
+        else:
+            assert isinstance(type, ArrayType)
+            if type.layout != "A":
+                return frame.contiguous(self.dims, type)
+            operands = [strides[a] if self.kernel.body[a].kind == "element" else self._korder(a, strides)
+                        for a in instr.args if self.kernel.body[a].kind != "scalar"]
+        assert isinstance(type, ArrayType)
+        rows = frame.words([frame.words(row) for row in operands])
+        result = frame.alloca(I64, self.nd)
+        frame.helper("jc_korder", i32(self.nd), i32(len(operands)), rows, frame.words(self.dims),
+                     i64(type.dtype.itemsize), result)
+        return [frame.b.load(word(frame.b, result, k), typ=I64) for k in range(self.nd)]
+
+    # -- the ways -------------------------------------------------------------------------------------
+    def _direct(self, targets: list[ir.Value], total: ir.Value, checked: bool) -> ir.Value:
+        frame, body = self.frame, self.kernel.body
+        args = [frame.array(body[index].value).data for index in self.code.inputs] + targets
+        for index in self.code.scalars:
+            args += registers(frame.number(body[index].value))
+        return frame.b.call(self.code.compute(checked), [*args, i64(0), total])
+
+    def _state(self, strides: dict[int, list[ir.Value]], targets: list[ir.Value]) -> tuple[ir.Value, ir.Value]:
+        """The state that ``fill`` reads, and the lengths in the order of the loop."""
+        frame, b, body = self.frame, self.frame.b, self.kernel.body
+        forward = self.kernel.layout != "F" or self.nd < 2
+        dims = frame.words(self.dims if forward else self.dims[::-1])
+        state = frame.alloca(I64, self.code.state_words())
+        b.store(dims, state)
+        at = 1
+        rows: list[ir.Value] = []
+        for index in self.code.inputs:
+            b.store(frame.array(body[index].value).data, word(b, state, at))
+            if not self.flat:
+                row = frame.words(strides[index] if forward else strides[index][::-1])
+                rows.append(row)
+                b.store(row, word(b, state, at + 1))
+            at += 2
+        for target in targets:
+            b.store(target, word(b, state, at))
+            at += 1
+        for index in self.code.scalars:
+            frame.scalar.store(frame.number(body[index].value), word(b, state, at))
+            at += 2
+        if self.dynamic:
+            order = frame.words(self._korder(self.kernel.outputs[0].arg, strides)) if self.kernel.outputs else rows[0]
+            frame.helper("jc_sort_axes", i64(self.nd), order, dims, i64(len(rows)), frame.words(rows))
+        return state, dims
+
+    def _blocks(self, checked: bool, state: ir.Value, dims: ir.Value) -> ir.Value:
+        return self.frame.helper("jc_blocks", self.code.fill(checked), state, i64(self.nd), dims, i64(BLOCK))
+
+    def _look(self, direct: bool, targets: list[ir.Value], total: ir.Value, state: ir.Value | None,
+              dims: ir.Value | None, reductions: Reductions | None) -> None:
+        """Takes the exit if NumPy would report something.
+
+        Where the flags are set, the operations are looked at one by one; of a reduction it is asked
+        whether a result is inf or NaN (this says more than NumPy reports where operands were that).  A
+        block operation's flags are NumPy's own."""
+        frame, b = self.frame, self.frame.b
+        raised = b.icmp_unsigned("!=", frame.helper("jc_reports_test"), i32(0))
+        if self.code.blocked:
+            frame.leave_if(raised, self.exit)
+            return
+        look, clean = frame.function.append_basic_block("look"), frame.function.append_basic_block("clean")
+        frame._branch(raised, look, clean)
+        frame.move_to(look)
+        if direct:
+            real = self._direct([ir.Constant(PTR, None)] * len(targets), total, True)
+        else:
+            assert state is not None and dims is not None
+            real = self._blocks(True, state, dims)
+        frame.leave_if(b.icmp_unsigned("!=", real, i32(0)), self.exit)
+        if reductions is not None:
+            reductions.leave_if_odd()
+        b.branch(clean)
+        frame.move_to(clean)

@@ -1,0 +1,340 @@
+"""The inner part of a kernel: runs of elements.
+
+Job: emit, for one kernel, ``compute`` (n elements that lie one after another in every operand, the loop
+that vectorises) and ``fill`` (the same for elements number off to off + n of operands with any strides,
+as ``jc_blocks`` and ``jc_reduce`` call it).  Invariants: results are written to fresh memory, never to
+an operand; both return non-zero if the results are not defined.  The *checked* variants write nothing and
+return non-zero if NumPy would report something: per operation a NaN from operands without NaN, or
+an inf from finite ones (hardware flags are a filter only).  Only ``backends.cpu`` uses it.
+
+Operations without an inline lowering run as blocks: the ufunc's own loop, between two of our loops, on
+buffers that fit the cache.  A value's *stage* is the number of such operations below it in a row.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from llvmlite import ir
+
+from jitcore import _core
+from jitcore.backends.cpu.emit import (
+    I8,
+    I32,
+    I64,
+    PTR,
+    VOID,
+    Unit,
+    advance,
+    counted_loop,
+    element,
+    entry_alloca,
+    i32,
+    i64,
+    start,
+    word,
+)
+from jitcore.backends.scalar import LLVMBuilder, memory_type, register_type
+from jitcore.kernels.ir import Instr, Kernel
+from jitcore.ops.builder import COMPLEX, FLOATS, INTS, ITEMSIZE, PART, SIGNED, Scalar, canonical
+from jitcore.ops.op import Op, loop_signature
+
+#: Elements of a block (JC_BLOCK in csrc/blocks.h).
+BLOCK = 512
+_LOOP_TYPE = ir.FunctionType(VOID, [PTR, PTR, PTR, PTR])
+
+
+class Unsupported(Exception):
+    """The graph holds something that this back end cannot do exactly."""
+
+
+def register_types(dtype: str) -> list[ir.Type]:
+    """The registers of one number of ``dtype``."""
+    part = register_type(PART.get(dtype, dtype))
+    return [part, part] if dtype in PART else [part]
+
+
+def registers(x: Scalar) -> list[ir.Value]:
+    return [x.raw] if x.imag is None else [x.raw, x.imag]
+
+
+def lowering_of(op: Op, sig: str, exact: bool) -> object | None:
+    """The inline lowering that may be used, ``None`` for the block way."""
+    return op.lowering(sig) if op.exact or not exact else None
+
+
+def emit_cast(b: LLVMBuilder, x: Scalar, dtype: str) -> Scalar:
+    """C's conversion; bails where a float does not fit an int (C leaves the result open)."""
+    if dtype in INTS and x.dtype in FLOATS + COMPLEX:
+        re = b.real(x)
+        wide = b.cast(re, "f") if re.dtype == "e" else re
+        bits = 8 * ITEMSIZE[dtype]
+        low, high = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1)) if dtype in SIGNED else (0.0, 2.0 ** bits)
+        whole = b.trunc(wide)
+        b.bail(b.not_(b.and_(b.cmp(">=", whole, b.const(whole.dtype, low)),
+                             b.cmp("<", whole, b.const(whole.dtype, high)))))
+    return b.cast(x, dtype)
+
+
+def emit_report(b: LLVMBuilder, result: Scalar, args: list[Scalar]) -> ir.Value | None:
+    """Whether the operation gives NaN from no NaN, or inf from finite operands; ``None`` if it cannot."""
+    outs = [r for r in _parts(b, result) if r.dtype in FLOATS]
+    ins = [p for a in args for p in _parts(b, a) if p.dtype in FLOATS]
+    if not outs:
+        return None
+    nan_out, inf_out = _any(b, [b.isnan(r) for r in outs]), _any(b, [_isinf(b, r) for r in outs])
+    nan_in, inf_in = _any(b, [b.isnan(a) for a in ins]), _any(b, [_isinf(b, a) for a in ins])
+    odd_in = b.or_(nan_in, inf_in)
+    return b.or_(b.and_(nan_out, b.not_(nan_in)), b.and_(inf_out, b.not_(odd_in))).raw
+
+
+def _parts(b: LLVMBuilder, x: Scalar) -> list[Scalar]:
+    return [b.real(x), b.imag(x)] if x.dtype in PART else [x]
+
+
+def _isinf(b: LLVMBuilder, x: Scalar) -> Scalar:
+    return b.cmp("==", b.fabs(x), b.const(x.dtype, float("inf")))
+
+
+def _any(b: LLVMBuilder, conditions: list[Scalar]) -> Scalar:
+    found = b.const("?", False)
+    for condition in conditions:
+        found = b.or_(found, condition)
+    return found
+
+
+def call_loop(unit: Unit, b: ir.IRBuilder, op: Op, sig: str, args: list[tuple[ir.Value, int]], n: ir.Value) -> None:
+    """Calls a ufunc's inner loop: ``args`` are addresses and steps, the result's last."""
+    assert op.ufunc is not None
+    spelled = loop_signature(op.ufunc, sig)
+    if spelled is None or not op.can_block(sig):
+        raise Unsupported(f"{op.name} has no loop {sig} that may run in native code")
+    address, data = _core.ufunc_loop(op.ufunc, spelled)
+    unit.keepalive.append(op.ufunc)
+    function = unit.foreign(f"loop.{op.name}.{spelled}", address, _LOOP_TYPE)
+    frame = b.function
+    pointers = entry_alloca(frame, PTR, len(args))
+    steps = entry_alloca(frame, I64, len(args))
+    length = entry_alloca(frame, I64, 1)
+    for index, (pointer, step) in enumerate(args):
+        b.store(pointer, word(b, pointers, index))
+        b.store(i64(step), word(b, steps, index))
+    b.store(n, length)
+    b.call(function, [pointers, length, steps, i64(data).inttoptr(PTR)])
+
+
+class KernelCode:
+    """``compute`` and ``fill`` of one kernel, plain and checked."""
+
+    def __init__(self, unit: Unit, kernel: Kernel, ops: Mapping[str, Op], name: str, exact: bool) -> None:
+        self.unit, self.kernel, self.ops, self.name, self.exact = unit, kernel, ops, name, exact
+        self.inputs, self.scalars = kernel.arrays(), kernel.scalars()
+        self.stages = self._stages()
+        self.blocked = any(self._is_block(instr) for instr in kernel.body)
+        #: Instructions that ``compute`` stores: outputs, then operands of reductions that lie nowhere yet.
+        self.targets = [output.arg for output in kernel.outputs]
+        for reduction in kernel.reductions:
+            if kernel.body[reduction.arg].kind != "element" and reduction.arg not in self.targets:
+                self.targets.append(reduction.arg)
+        self.reports = any(self._reports(instr) for instr in kernel.body)
+        self._made: dict[str, ir.Function] = {}
+
+    def _is_block(self, instr: Instr) -> bool:
+        return instr.kind == "ew" and lowering_of(self.ops[instr.op], instr.sig, self.exact) is None
+
+    def _reports(self, instr: Instr) -> bool:
+        if instr.exit is None:
+            return False
+        if instr.kind == "cast":
+            source = self.kernel.body[instr.args[0]].dtype
+            return instr.dtype in "ef" + COMPLEX and source in FLOATS + COMPLEX
+        return instr.kind == "ew" and bool(self.ops[instr.op].reports_for(instr.sig) - {"under"})
+
+    def _stages(self) -> list[int]:
+        stages: list[int] = []
+        for instr in self.kernel.body:
+            below = max((stages[a] for a in instr.args), default=0)
+            stages.append(below + 1 if self._is_block(instr) else below)
+        return stages
+
+    # -- compute --------------------------------------------------------------------------------
+    def compute(self, checked: bool = False) -> ir.Function:
+        """``i32 (operands..., targets..., scalars..., off, n)``."""
+        name = "checked" if checked else "compute"
+        if name not in self._made:
+            self._made[name] = self._emit_compute(name, checked)
+        return self._made[name]
+
+    def _emit_compute(self, name: str, checked: bool) -> ir.Function:
+        body = self.kernel.body
+        scalar_types = [t for index in self.scalars for t in register_types(body[index].dtype)]
+        n_pointers = len(self.inputs) + len(self.targets)
+        kind = ir.FunctionType(I32, [PTR] * n_pointers + scalar_types + [I64, I64])
+        function = ir.Function(self.unit.module, kind, f"{self.name}.{name}")
+        function.linkage = "internal"
+        function.attributes.add("nounwind")
+        function.attributes.add("noinline")
+        for arg in function.args[len(self.inputs):n_pointers]:
+            arg.add_attribute("noalias")
+        for arg in function.args[:len(self.inputs)]:
+            set.add(arg.attributes, "readonly")     # not in llvmlite's own list
+        return _Compute(self, function, checked).emit()
+
+    # -- fill -----------------------------------------------------------------------------------
+    def state_words(self) -> int:
+        return 1 + 2 * len(self.inputs) + len(self.targets) + 2 * len(self.scalars) + 1
+
+    def fill(self, checked: bool = False) -> ir.Function:
+        """``i32 (state, off, n, elems)``; the words of ``state``: address of ``dims``, for every operand data and
+        strides, addresses of the targets, two words a scalar."""
+        name = "fill.checked" if checked else "fill"
+        if name in self._made:
+            return self._made[name]
+        function = ir.Function(self.unit.module, ir.FunctionType(I32, [PTR, I64, I64, PTR]), f"{self.name}.{name}")
+        function.linkage = "internal"
+        function.attributes.add("nounwind")
+        state, off, n, elems = function.args
+        b = start(function)
+        dims = b.load(state, typ=PTR)
+        nd = len(self.kernel.shape)
+        args: list[ir.Value] = []
+        at = 1
+        for index in self.inputs:
+            size = ITEMSIZE[self.kernel.body[index].dtype]
+            data, strides = (b.load(word(b, state, at + k), typ=PTR) for k in (0, 1))
+            at += 2
+            if self.kernel.is_flat(index) or nd == 0:
+                args.append(advance(b, data, b.mul(off, i64(size))))
+            else:
+                buffer = entry_alloca(function, I8, BLOCK * size)
+                args.append(b.call(self.unit.helper("jc_gather"),
+                                   [data, i64(size), i64(nd), dims, strides, off, n, buffer]))
+        found = dict(zip(self.inputs, args))
+        for k, index in enumerate(self.targets):
+            pointer = b.load(word(b, state, at), typ=PTR)
+            at += 1
+            if k < len(self.kernel.outputs):
+                pointer = advance(b, pointer, b.mul(off, i64(ITEMSIZE[self.kernel.body[index].dtype])))
+            args.append(pointer)
+            found[index] = pointer
+        scalar = LLVMBuilder(b, self.unit.hook)
+        for index in self.scalars:
+            args += registers(scalar.load(self.kernel.body[index].dtype, word(b, state, at)))
+            at += 2
+        bits = b.call(self.compute(checked), [*args, off, n]) if self.targets or checked else i32(0)
+        if not checked:
+            for k, reduction in enumerate(self.kernel.reductions):
+                b.store(found[reduction.arg], word(b, elems, k))
+        b.ret(bits)
+        self._made[name] = function
+        return function
+
+
+class _Compute:
+    """Emits the loops of one ``compute`` function."""
+
+    def __init__(self, code: KernelCode, function: ir.Function, checked: bool) -> None:
+        self.code, self.function, self.checked = code, function, checked
+        self.body = code.kernel.body
+        self.b = start(function)
+        args = list(function.args)
+        self.pointers = {index: args.pop(0) for index in code.inputs}
+        self.targets = {index: args.pop(0) for index in code.targets}
+        self.fixed: dict[int, Scalar] = {}
+        for index in code.scalars:
+            dtype = self.body[index].dtype
+            raws = [args.pop(0) for _ in register_types(dtype)]
+            self.fixed[index] = Scalar(dtype, *raws)
+        self.off, self.n = args
+        self.buffers: dict[int, ir.Value] = {}
+
+    def emit(self) -> ir.Function:
+        bits: ir.Value = i32(0)
+        for stage in range(max(self.code.stages, default=0) + 1):
+            bits = self._or(bits, self._loop(stage))
+            for index, instr in enumerate(self.body):
+                if self.code.stages[index] == stage + 1 and self.code._is_block(instr):
+                    self._block(index, instr)
+        self.b.ret(bits)
+        return self.function
+
+    def _or(self, x: ir.Value, y: ir.Value | None) -> ir.Value:
+        return x if y is None else self.b.or_(x, y)
+
+    def _buffer(self, index: int) -> ir.Value:
+        if index not in self.buffers:
+            self.buffers[index] = entry_alloca(self.function, I8, BLOCK * ITEMSIZE[self.body[index].dtype])
+        return self.buffers[index]
+
+    def _kept(self, index: int, stage: int) -> bool:
+        """Whether a value computed at ``stage`` is read from memory later."""
+        return any(index in instr.args and (self.code._is_block(instr) or self.code.stages[k] > stage)
+                   for k, instr in enumerate(self.body))
+
+    def _loop(self, stage: int) -> ir.Value | None:
+        """One loop: the inline operations of a stage."""
+        code, body = self.code, self.body
+        work = [i for i, instr in enumerate(body)
+                if code.stages[i] == stage and instr.kind not in ("element", "scalar") and not code._is_block(instr)]
+        copied = [] if self.checked else [i for i in self.targets if code.stages[i] == stage]
+        if not work and not copied:
+            return None
+        with counted_loop(self.b, self.n, f"stage{stage}", not self.checked) as (i, note):
+            s = LLVMBuilder(self.b, code.unit.hook)
+            values: dict[int, Scalar] = {}
+
+            def get(index: int) -> Scalar:
+                if index not in values:
+                    values[index] = self._get(s, index, i, stage, get, note)
+                return values[index]
+
+            for index in work:
+                value = get(index)
+                if self._kept(index, stage):
+                    s.store(value, element(self.b, self._buffer(index), i, body[index].dtype))
+            for index in copied:
+                s.store(get(index), element(self.b, self.targets[index], i, body[index].dtype))
+            for bail in s.bails:
+                note(bail)
+        return self.b.block.gathered
+
+    def _get(self, s: LLVMBuilder, index: int, i: ir.Value, stage: int, get: object, note: object) -> Scalar:
+        instr, b = self.body[index], self.b
+        if instr.kind == "element":
+            return s.load(instr.dtype, element(b, self.pointers[index], i, instr.dtype))
+        if instr.kind == "scalar":
+            return self.fixed[index]
+        if self.code.stages[index] < stage or self.code._is_block(instr):
+            return s.load(instr.dtype, element(b, self._buffer(index), i, instr.dtype))
+        args = [get(a) for a in instr.args]     # type: ignore[operator]
+        if instr.kind == "iota":
+            number = s.cast(Scalar("l", b.add(self.off, i)), instr.dtype)
+            return s.add(args[0], s.mul(number, args[1]))
+        if instr.kind == "cast":
+            value = emit_cast(s, args[0], instr.dtype)
+        else:
+            lowering = lowering_of(self.code.ops[instr.op], instr.sig, self.code.exact)
+            value = lowering(s, *args)  # type: ignore[operator]
+        if self.checked and self.code._reports(instr):
+            report = emit_report(s, value, args)
+            if report is not None:
+                note(report)            # type: ignore[operator]
+        return value
+
+    def _block(self, index: int, instr: Instr) -> None:
+        """The ufunc's own loop on ``n`` elements."""
+        args: list[tuple[ir.Value, int]] = []
+        for a in instr.args:
+            arg = self.body[a]
+            size = ITEMSIZE[arg.dtype]
+            if arg.kind == "element":
+                args.append((self.pointers[a], size))
+            elif arg.kind == "scalar":
+                slot = entry_alloca(self.function, memory_type(arg.dtype), 2)
+                LLVMBuilder(self.b, self.code.unit.hook).store(self.fixed[a], slot)
+                args.append((slot, 0))
+            else:
+                args.append((self._buffer(a), size))
+        args.append((self._buffer(index), ITEMSIZE[canonical(instr.sig[-1])]))
+        call_loop(self.code.unit, self.b, self.code.ops[instr.op], instr.sig, args, self.n)
+
+

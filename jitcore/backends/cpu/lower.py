@@ -1,0 +1,164 @@
+"""From graph and plan to LLVM IR text.
+
+Job: ``lower``, the region function around host steps and kernels: inputs, blocks, jumps, exits.
+Invariants: see ``frame``.  An array that a jump hands on is owned by the parameter it becomes.  Called by
+``pipeline`` and tests.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from llvmlite import ir
+
+from jitcore.backends.base import Lowered
+from jitcore.backends.cpu.emit import PTR, Unit, word
+from jitcore.backends.cpu.frame import Arr, Frame
+from jitcore.backends.cpu.host import Host
+from jitcore.backends.cpu.kernelcall import KernelCall
+from jitcore.backends.cpu.loops import Unsupported, register_types, registers
+from jitcore.ir.graph import Block, Graph, Value
+from jitcore.ir.types import ArrayType, ScalarType
+from jitcore.kernels.ir import Kernel, Plan
+from jitcore.ops.builder import Scalar, canonical
+from jitcore.ops.op import Op
+
+__all__ = ["Unsupported", "lower"]
+
+
+def lower(graph: Graph, plan: Plan, ops: Mapping[str, Op], name: str, *, precision: str = "default") -> Lowered:
+    """LLVM IR for a region.  ``precision='numpy'`` takes NumPy's own loops for what is not exact inline.
+    ``Unsupported`` if the graph holds something that this back end cannot do exactly."""
+    symbol = "jc." + re.sub(r"[^0-9A-Za-z_.]", "_", name)
+    unit = Unit(symbol)
+    frame = Frame(unit, graph, symbol)
+    _Lowering(frame, plan, ops, precision == "numpy").run()
+    unit.hook.finish()
+    return Lowered(symbol, str(unit.module), plan, frame.n_out, frame.n_own, frame.has_work, unit.symbols,
+                   (*unit.keepalive, *graph.objects))
+
+
+class _Lowering:
+    def __init__(self, frame: Frame, plan: Plan, ops: Mapping[str, Op], exact: bool) -> None:
+        self.frame, self.plan, self.ops, self.exact = frame, plan, ops, exact
+        self.heads: dict[Block, ir.Block] = {}
+        self.phis: dict[Block, list[list[ir.Value]]] = {}
+        self.slots: dict[Value, int] = {}
+        self.pending: list[tuple[Block, ir.Block, list[list[ir.Value]]]] = []
+
+    def run(self) -> None:
+        frame, graph = self.frame, self.frame.graph
+        order = graph.blocks
+        position = {block: k for k, block in enumerate(order)}
+        frame.loops = any(position[target] <= position[block] for block in order if block.terminator is not None
+                          for target, _ in block.terminator.targets)
+        self._inputs()
+        for block in order:
+            self.heads[block] = frame.function.append_basic_block(repr(block))
+        frame.b.branch(self.heads[order[0]])
+        for block in order:
+            frame.move_to(self.heads[block])
+            self.phis[block] = [self._param(value) for value in block.params]
+            for value in block.params:
+                self._param_value(value, self.phis[block][block.params.index(value)])
+            self._connect()
+            host = Host(frame, self.ops, self.exact)
+            for step in self.plan.steps[block]:
+                if isinstance(step, Kernel):
+                    KernelCall(frame, step, self.ops, self.exact).emit()
+                else:
+                    host.emit(step)
+            self._end(block)
+
+    def _inputs(self) -> None:
+        frame, at = self.frame, 0
+        for value in frame.graph.inputs:
+            slot, type = word(frame.b, frame.inp, at), value.type
+            if isinstance(type, ScalarType):
+                frame.values[value] = frame.read_word(type, slot)
+                at += 2 if canonical(type.dtype.char) == "D" else 1
+                continue
+            obj = frame.b.load(slot, typ=PTR)
+            frame.values[value] = frame.read_array(type, obj) if isinstance(type, ArrayType) else obj
+            at += 1
+
+    # -- jumps --------------------------------------------------------------------------------------
+    def _param(self, value: Value) -> list[ir.Value]:
+        """The phi nodes of a block parameter: registers, or object and owner of an array."""
+        b = self.frame.b
+        if isinstance(value.type, ScalarType):
+            return [b.phi(kind) for kind in register_types(canonical(value.type.dtype.char))]
+        return [b.phi(PTR)]
+
+    def _param_value(self, value: Value, phis: list[ir.Value]) -> None:
+        frame = self.frame
+        if isinstance(value.type, ScalarType):
+            frame.values[value] = Scalar(canonical(value.type.dtype.char), *phis)
+        elif isinstance(value.type, ArrayType):
+            frame.values[value] = frame.read_array(value.type, phis[0])
+        else:
+            frame.values[value] = phis[0]
+
+    def _end(self, block: Block) -> None:
+        frame, end = self.frame, block.terminator
+        assert end is not None
+        if end.kind == "exit":
+            assert end.exit is not None
+            frame.leave(end.exit)
+        elif end.kind == "jump":
+            (target, args), = end.targets
+            self._jump(target, args)
+        else:
+            assert end.cond is not None
+            sides = [frame.function.append_basic_block(f"{block!r}.to{k}") for k in (0, 1)]
+            frame.b.cbranch(frame.number(end.cond).raw, *sides)
+            for side, (target, args) in zip(sides, end.targets):
+                frame.move_to(side)
+                self._jump(target, args)
+
+    def _jump(self, target: Block, args: tuple[Value, ...]) -> None:
+        frame, incoming = self.frame, list[list[ir.Value]]()
+        owned: list[tuple[int, ir.Value]] = []
+        for param, arg in zip(target.params, args):
+            found = frame.values[arg]
+            if isinstance(found, Scalar):
+                incoming.append(registers(found))
+            elif isinstance(found, Arr):
+                obj = frame.object_of(found)
+                frame.helper("jc_incref", obj)
+                owned.append((self._slot(param), obj))
+                incoming.append([obj])
+            else:
+                incoming.append([found])
+        old = []
+        for slot, obj in owned:
+            where = word(frame.b, frame.own, slot)
+            old.append(frame.b.load(where, typ=PTR))
+            frame.b.store(obj, where)
+        for obj in old:
+            frame.helper("jc_xdecref", obj)
+        here = frame.b.block
+        frame.b.branch(self.heads[target])
+        self.pending.append((target, here, incoming))
+        self._connect()
+
+    def _slot(self, param: Value) -> int:
+        """The own slot of an array parameter."""
+        if param not in self.slots:
+            self.slots[param] = self.frame.n_own
+            self.frame.n_own += 1
+        return self.slots[param]
+
+    def _connect(self) -> None:
+        """Tells phi nodes that exist where their values come from."""
+        left = []
+        for target, here, incoming in self.pending:
+            if target not in self.phis:
+                left.append((target, here, incoming))
+                continue
+            for phis, raws in zip(self.phis[target], incoming):
+                for phi, raw in zip(phis, raws):
+                    phi.add_incoming(raw, here)
+        self.pending = left
+
+

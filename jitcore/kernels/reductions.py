@@ -1,0 +1,64 @@
+"""Which reductions are loops of our own, and which are left to NumPy.
+
+Job: one table.  Invariant: a reduction that is listed gives NumPy's bits, in NumPy's order.
+Read by ``planner`` and by the back ends.
+"""
+from __future__ import annotations
+
+from jitcore.ir.graph import Node, Value
+from jitcore.ir.types import ArrayType, ScalarType
+from jitcore.ops.builder import INTS, canonical
+
+_WIDE = "ilIL"
+
+#: ufunc name -> dtypes that it accumulates in, exactly as NumPy does.
+NATIVE: dict[str, str] = {
+    "add": INTS + "fd",
+    "multiply": INTS + "fd",
+    "minimum": INTS + "?fd",
+    "maximum": INTS + "?fd",
+    "logical_and": "?",
+    "logical_or": "?",
+    "bitwise_and": INTS,
+    "bitwise_or": INTS,
+    "bitwise_xor": INTS,
+}
+#: Those without a start of their own: an empty reduction is an error.
+NO_IDENTITY = frozenset({"minimum", "maximum"})
+
+
+def loop_dtype(node: Node) -> str:
+    """The canonical dtype that a ``reduce`` node's loop accumulates in."""
+    return canonical(node.attrs["sig"].partition("->")[2])
+
+
+def is_native(node: Node) -> bool:
+    """Whether a ``reduce`` node can be a part of a kernel.
+
+    The order in which floats are added follows the operand's memory order, which must be static: C,
+    F or one axis.  A conversion is exact in any order for ints only (NumPy converts floats in
+    buffers, and sums those one by one).
+    """
+    operand, result = node.operands[0], node.result
+    assert result is not None
+    type = operand.type
+    if not isinstance(type, ArrayType) or loop_dtype(node) not in NATIVE.get(node.attrs["op"], ""):
+        return False
+    left, right = canonical(node.attrs["sig"].partition("->")[0]), loop_dtype(node)
+    if left[1:] != right:
+        return False
+    have = canonical(type.dtype.char)
+    if have != right and not (have in INTS + "?" and right in INTS and type.dtype.itemsize <= 8):
+        if not (right == "?" and node.attrs["op"].startswith("logical") and left[0] == have):
+            return False
+    if type.ndim > 1 and type.layout == "A" or type.ndim == 0 or type.ndim > 16:
+        return False
+    if isinstance(result.type, ArrayType) and result.type.ndim > 1 and result.type.layout != type.layout:
+        return False
+    if node.attrs["op"] in NO_IDENTITY and len(node.operands) > 1 and right in "fd":
+        return False
+    return isinstance(result.type, ArrayType | ScalarType) and _start_fits(node.operands[1:], right)
+
+
+def _start_fits(initial: tuple[Value, ...], dtype: str) -> bool:
+    return all(isinstance(v.type, ScalarType) and canonical(v.type.dtype.char) == dtype for v in initial)
