@@ -6,7 +6,8 @@ Job: ``verify(graph)`` raises ``InvalidGraph`` at the first broken invariant.  A
 The invariants:
 
 * I1 every value is defined once, by an input, a block's parameter or a node, and knows its node.
-* I2 a use is dominated by its definition; an exit's values must be at hand wherever it is taken.
+* I2 a use is dominated by its definition (in blocks that can be reached; elsewhere it has one); an
+  exit's values must be at hand wherever it is taken.
 * I3 blocks end in one terminator, whose targets are blocks of the graph; the entry has no
   parameters and no block goes back to it.
 * I4 opcodes are known, have their required attributes, and take an exit exactly where they may.
@@ -19,7 +20,7 @@ The invariants:
 """
 from __future__ import annotations
 
-from jitcore.ir.dominance import dominators
+from jitcore.ir.dominance import dominators, reverse_postorder
 from jitcore.ir.graph import Block, Exit, Graph, Node, Terminator, Value
 from jitcore.ir.opcodes import OPCODES
 from jitcore.ir.recipe import Build, FromSource, FromValue, Recipe
@@ -62,6 +63,7 @@ class _Verifier:
         self.structure()
         self.definitions()
         self.dominators = dominators(graph)
+        self.reachable = set(reverse_postorder(graph))
         for value in graph.inputs:
             self.where = f"  input {definition(value)}"
             for length in value.shape:
@@ -135,7 +137,7 @@ class _Verifier:
         home, defined = self.home[value]
         if home is None or (home is block and defined < position):
             return
-        if home is block or home not in self.dominators[block]:
+        if block in self.reachable and (home is block or home not in self.dominators[block]):
             raise self.fail("I2", f"{role} {value!r} is used where it may not be defined yet")
 
     def exit_use(self, index: int | None, block: Block, position: int) -> None:

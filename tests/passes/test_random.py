@@ -1,0 +1,48 @@
+"""Every pass keeps what the interpreter gives, on random graphs: bits, exits, memory order, identity."""
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from jitcore import passes
+from jitcore.ir.text import object_table, parse_graph, print_graph
+from jitcore.ir.verify import verify
+
+from ..ir.programs import outcome, programs
+
+quick = settings(max_examples=150, deadline=None, derandomize=True,
+                 phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.target, Phase.shrink],
+                 suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+def check(graph, inputs, apply):
+    verify(graph)
+    text = print_graph(graph)
+    expected = outcome(graph, inputs)
+    count = apply(graph)
+    try:
+        verify(graph)
+        assert outcome(graph, inputs) == expected
+    except AssertionError as error:
+        raise AssertionError(f"before:\n{text}\nafter:\n{print_graph(graph)}\ninputs: {inputs}\n{error}") from error
+    if count == 0:
+        assert print_graph(graph) == text, "a pass rewrote without counting"
+
+
+@pytest.mark.parametrize("name, apply", passes.PASSES)
+def test_one_pass(name, apply):
+    @quick
+    @given(programs())
+    def property(program):
+        check(*program, apply)
+
+    property()
+
+
+@quick
+@given(programs())
+def test_all_passes(program):
+    graph, inputs = program
+    check(graph, inputs, lambda g: passes.run(g, verify=True))
+    text = print_graph(graph)
+    assert passes.run(graph) == 0, f"not settled:\n{text}"
+    again = parse_graph(text, object_table(graph))
+    assert print_graph(again) == text
