@@ -38,6 +38,7 @@ from jitcore.guards.guard import (
     ValueIs,
 )
 from jitcore.guards.sources import Closure, Item, Source
+from jitcore.ir.build import replace_uses
 from jitcore.ir.graph import Block, Exit, Graph, Node, Value
 from jitcore.ir.types import COMPILED_DTYPES, INT, OBJECT, Type, array, parse_type, strong
 
@@ -95,8 +96,8 @@ class Builder:
         if kind is str:
             self.guard(ValueIs(source, obj))  # type: ignore[arg-type]
             return Known(obj, source)
-        if is_number(obj):
-            name = obj.dtype.name  # type: ignore[attr-defined]
+        if isinstance(obj, np.generic) and is_number(obj) and obj.dtype.char not in "qQ":  # np.longlong is not np.int64
+            name = obj.dtype.name
             self.guard(Load(source, name))
             return Scalar(self._input(strong(name)), source, obj)
         if kind is np.ndarray:
@@ -109,7 +110,8 @@ class Builder:
         if isinstance(obj, FunctionType):
             self.guard(FunctionIs(source, obj.__code__, obj.__defaults__, obj.__kwdefaults__))
             cells = tuple(
-                Cell(UNREAD if is_empty(cell) else Lazy(cell.cell_contents, Closure(i, name, source)), name, None)
+                Cell(UNREAD if is_empty(cell) else Lazy(cell.cell_contents, Closure(i, name, source)), name,
+                     Closure(i, name, source))
                 for i, (name, cell) in enumerate(zip(obj.__code__.co_freevars, obj.__closure__ or ())))
             defaults = tuple(known_or_opaque(d) for d in obj.__defaults__ or ())
             kwdefaults = {k: known_or_opaque(v) for k, v in (obj.__kwdefaults__ or {}).items()}
@@ -157,7 +159,7 @@ class Builder:
         return Known(value.hint, value.source)
 
     # -- nodes ----------------------------------------------------------------------------------
-    def emit(self, op: str, operands: tuple[Value, ...] = (), type: Type | None = None, *,
+    def emit(self, op: str, /, operands: tuple[Value, ...] = (), type: Type | None = None, *,
              shape: tuple[Value, ...] = (), exit: int | None = None, **attrs: Any) -> Value:
         """Append a node with a result; ``exit=0`` is the restart exit."""
         node = self.graph.add(self.block, op, operands, type, shape=shape, exit=exit, line=self.line, **attrs)
@@ -204,8 +206,9 @@ class Builder:
         return dim
 
     def finish(self) -> Graph:
-        """The graph, complete."""
+        """The graph, complete: lengths that were found equal are one value."""
         self.entry.nodes[:0] = self._prologue
+        replace_uses(self.graph, self._alias)
         return self.graph
 
 

@@ -150,7 +150,11 @@ class Range(Abstract):
 
 
 class Cell(Abstract):
-    """A cell.  Made inside (source None), or read from the closure (then ``content`` is Lazy)."""
+    """A cell.  Made inside (source None), or found outside: then ``content`` is Lazy and never changes here.
+
+    A cell in a slot of the entry frame has that ``Local`` as its source.  A cell of a function's closure has the
+    source ``Closure`` of its content, since no source reads the cell itself.
+    """
 
     __slots__ = ("content", "name")
 
@@ -163,10 +167,12 @@ class Function(Abstract):
     """A Python function.
 
     Read from a source: ``obj`` is it, guarded with ``FunctionIs``.  Made inside the region by MAKE_FUNCTION:
-    ``obj`` is None and the parts are abstract.  ``globals`` is the dict object of its globals.
+    ``obj`` is None, the parts are abstract, and ``made_at`` is the unit of the region's own frame at which
+    it was made.  ``globals`` is the dict object of its globals, ``globals_source`` the function that they are
+    read through (None: the region's own).
     """
 
-    __slots__ = ("code", "globals", "closure", "defaults", "kwdefaults", "obj", "qualname", "attrs")
+    __slots__ = ("code", "globals", "closure", "defaults", "kwdefaults", "obj", "made_at", "globals_source")
 
     def __init__(self, code: CodeType, globals: dict[str, Any], closure: tuple[Cell, ...],
                  defaults: tuple[Abstract, ...], kwdefaults: dict[str, Abstract], obj: object | None = None,
@@ -174,7 +180,8 @@ class Function(Abstract):
         super().__init__(source)
         self.code, self.globals, self.closure = code, globals, closure
         self.defaults, self.kwdefaults, self.obj = defaults, kwdefaults, obj
-        self.attrs: dict[str, Abstract] = {}
+        self.made_at: int | None = None
+        self.globals_source = source
 
 
 class Method(Abstract):
@@ -188,23 +195,43 @@ class Method(Abstract):
 
 
 class NativeMethod(Abstract):
-    """A bound method of a builtin type, by name: ``x.sum``, ``[].append``, ``"".join``."""
+    """A bound method of a builtin type, by name: ``x.sum``, ``[].append``, ``"".join``.
 
-    __slots__ = ("self_value", "name")
+    ``made_at``: as for ``Function`` (the object itself can't be rebuilt at an exit).
+    """
+
+    __slots__ = ("self_value", "name", "made_at")
 
     def __init__(self, self_value: Abstract, name: str) -> None:
         super().__init__()
         self.self_value, self.name = self_value, name
+        self.made_at: int | None = None
 
 
 class Iterator(Abstract):
-    """An iterator made inside over items known one by one (``position`` of the next)."""
+    """An iterator made inside over items known one by one (``position`` of the next).
 
-    __slots__ = ("items", "position", "over")
+    ``over`` is the object that it iterates, None for enumerate, zip and their like;
+    ``fixed`` says that nothing can change what is to come.  ``made_at``: as for ``Function``.
+    """
 
-    def __init__(self, items: list[Abstract], over: Abstract) -> None:
+    __slots__ = ("items", "position", "over", "fixed", "made_at")
+
+    def __init__(self, items: list[Abstract], over: Abstract | None, fixed: bool) -> None:
         super().__init__()
-        self.items, self.position, self.over = items, 0, over
+        self.items, self.position, self.over, self.fixed = items, 0, over, fixed
+        self.made_at: int | None = None
+
+
+class View(Abstract):
+    """``keys()``, ``values()`` or ``items()`` (``what``) of a dict made inside."""
+
+    __slots__ = ("over", "what", "made_at")
+
+    def __init__(self, over: Dict, what: str) -> None:
+        super().__init__()
+        self.over, self.what = over, what
+        self.made_at: int | None = None
 
 
 class Opaque(Abstract):

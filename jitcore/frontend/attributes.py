@@ -1,0 +1,183 @@
+"""Attributes of abstract values.
+
+Job: ``get`` gives ``obj.name`` or says that the interpreter must.  Invariants: only what is found without
+running Python code is read here (module dicts, instance dicts under a type-version guard, static class
+attributes); a property becomes a call of its function.  Used by the handlers and ``builtin_calls``.
+"""
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+
+from jitcore.frontend import numpy_attrs
+from jitcore.frontend.machine import Machine
+from jitcore.frontend.objects import constant, is_numpy_globals, pytype, read, type_version
+from jitcore.frontend.protocol import Redirect, Unsupported
+from jitcore.frontend.values import (
+    Abstract,
+    Array,
+    Dict,
+    Function,
+    Known,
+    Method,
+    NativeMethod,
+    Opaque,
+    Range,
+    Scalar,
+    Sequence,
+    Slice,
+)
+from jitcore.guards.guard import Absent
+from jitcore.guards.sources import Attr
+
+_METHOD_DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType)
+_MISSING = object()
+_VALUES = (str, int, float, complex, tuple, bytes, type(None), np.generic)
+
+
+def get(m: Machine, obj: Abstract, name: str) -> Abstract | Redirect:
+    """``obj.name``; a ``Redirect`` where a property's function answers."""
+    obj = m.force(obj)
+    if isinstance(obj, (Array, Scalar)):
+        return numpy_attrs.get(m, obj, name)
+    if isinstance(obj, Known):
+        return _of_known(m, obj, name)
+    if isinstance(obj, Opaque):
+        return _of_instance(m, obj, name)
+    if isinstance(obj, (Slice, Range)) and name in ("start", "stop", "step"):
+        return getattr(obj, name)
+    if isinstance(obj, (Sequence, Dict)):
+        if isinstance(getattr(pytype(m, obj), name, None), types.MethodDescriptorType):
+            return NativeMethod(obj, name)
+    if isinstance(obj, Function):
+        return _of_function(m, obj, name)
+    raise Unsupported(f"attribute {name} of a {type(obj).__name__.lower()}")
+
+
+def has(m: Machine, obj: Abstract, name: str) -> bool:
+    """``hasattr(obj, name)``."""
+    obj = m.force(obj)
+    if isinstance(obj, Opaque):
+        get(m, obj, name)                       # absence is not decided here
+        return True
+    if isinstance(obj, Known) and not isinstance(obj.obj, _VALUES):
+        if isinstance(obj.obj, types.ModuleType) or isinstance(obj.obj, type):
+            get(m, obj, name)
+            return True
+    if isinstance(obj, Function):
+        get(m, obj, name)
+        return True
+    return hasattr(pytype(m, obj), name)
+
+
+def _of_known(m: Machine, obj: Known, name: str) -> Abstract:
+    target = obj.obj
+    if isinstance(target, types.ModuleType):
+        return _of_module(m, obj, target, name)
+    if isinstance(target, type):
+        return _of_class(m, target, name)
+    if isinstance(target, (np.ufunc, np.dtype, str, bytes, int, float, complex, tuple, np.generic, type(np.mean))) and (
+            type(target).__module__ in ("builtins", "numpy", "numpy.dtypes")):
+        found = getattr(target, name, _MISSING)
+        if found is _MISSING:
+            raise Unsupported(f"attribute {name} is absent")
+        if isinstance(found, types.BuiltinMethodType) and getattr(type(target), name, None) is not None:
+            return NativeMethod(obj, name)
+        return constant(m, found)
+    raise Unsupported(f"attribute {name} of a {type(target).__name__}")
+
+
+def _of_module(m: Machine, obj: Known, module: types.ModuleType, name: str) -> Abstract:
+    found = vars(module).get(name, _MISSING)
+    if found is _MISSING or type(module) is not types.ModuleType:
+        raise Unsupported(f"attribute {name} is not in module {module.__name__}")
+    if obj.source is None:
+        if is_numpy_globals(vars(module)) or isinstance(found, types.BuiltinFunctionType):
+            return constant(m, found)
+        raise Unsupported("a module that was reached without a source")
+    return read(m, found, Attr(obj.source, name))
+
+
+def _of_class(m: Machine, cls: type, name: str) -> Abstract:
+    """An attribute of a class that cannot change."""
+    if not cls.__flags__ & 1 << 8 and not cls.__module__.startswith("numpy"):
+        raise Unsupported(f"attribute {name} of class {cls.__name__}")
+    if type(cls) is not type and name in ("__name__", "__qualname__", "__module__"):
+        return Known(getattr(cls, name))
+    found = getattr(cls, name, _MISSING)
+    if found is _MISSING:
+        raise Unsupported(f"attribute {name} is absent")
+    return constant(m, found)
+
+
+def _of_function(m: Machine, obj: Function, name: str) -> Abstract:
+    if obj.obj is not None and name == "__code__":
+        return Known(obj.code)
+    if isinstance(obj.obj, types.FunctionType) and is_numpy_globals(obj.globals):
+        found = getattr(obj.obj, name, _MISSING)
+        if found is not _MISSING and isinstance(found, (str, type(None))):
+            return Known(found)
+    raise Unsupported(f"attribute {name} of a function")
+
+
+def class_attribute(cls: type, name: str) -> Any:
+    """What the class and its bases hold under ``name``, without descriptors being asked."""
+    for base in cls.__mro__:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return _MISSING
+
+
+def _of_instance(m: Machine, obj: Opaque, name: str) -> Abstract | Redirect:
+    cls = obj.type
+    if cls.__getattribute__ is not object.__getattribute__:
+        raise Unsupported(f"{cls.__name__} has its own way to find attributes")
+    found = class_attribute(cls, name)
+    if found is not _MISSING and (hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")):
+        if type(found) is property and isinstance(found.fget, types.FunctionType):
+            type_version(m, obj)
+            return Redirect(constant(m, found.fget), [obj])
+        raise Unsupported(f"attribute {name} of a {cls.__name__}")
+    type_version(m, obj)
+    namespace = _instance_dict(obj)
+    if namespace is not None:
+        assert obj.source is not None
+        source = Attr(obj.source, name)
+        if name in namespace:
+            return read(m, namespace[name], source)
+        if found is not _MISSING:
+            m.guard(Absent(source))
+    elif cls.__dictoffset__ != 0:
+        raise Unsupported(f"attribute {name} of an object made inside")
+    if found is _MISSING:
+        raise Unsupported(f"attribute {name} of a {cls.__name__} is not in its dict")
+    if isinstance(found, types.FunctionType):
+        return Method(constant(m, found), obj)
+    if type(found) is staticmethod and isinstance(found.__func__, types.FunctionType):
+        return constant(m, found.__func__)
+    if type(found) is classmethod and isinstance(found.__func__, types.FunctionType):
+        return Method(constant(m, found.__func__), Known(cls))
+    if isinstance(found, types.MethodDescriptorType):
+        return NativeMethod(obj, name)
+    if not hasattr(type(found), "__get__"):
+        return constant(m, found)
+    raise Unsupported(f"attribute {name} of a {cls.__name__}")
+
+
+def _instance_dict(obj: Opaque) -> dict[str, Any] | None:
+    """The instance's dict, without running its code; None if it has none."""
+    if obj.obj is None or obj.source is None or not obj.type.__dictoffset__:
+        return None
+    try:
+        found = object.__getattribute__(obj.obj, "__dict__")
+    except AttributeError:
+        return None
+    return found if type(found) is dict else None
+
+
+def method_descriptor(m: Machine, value: NativeMethod) -> Any:
+    """The descriptor that LOAD_METHOD pushes for a native method, None where it pushes a bound one."""
+    found = class_attribute(pytype(m, value.self_value), value.name)
+    return found if isinstance(found, _METHOD_DESCRIPTORS) else None

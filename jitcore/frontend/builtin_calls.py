@@ -1,0 +1,416 @@
+"""Calls of Python's builtin functions and types, and of ``math``.
+
+Job: ``find`` gives the rule for a callable.  Invariants: a rule gives exactly what CPython gives, folds only known
+immutable operands, or raises ``Unsupported``; it changes no abstract value before it is sure.  Used by ``calls``.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from jitcore.frontend import attributes, iteration, numpy_attrs, numpy_ops, operations, python_ops
+from jitcore.frontend.machine import Machine
+from jitcore.frontend.objects import constant, is_instance, known_range, pytype
+from jitcore.frontend.protocol import Redirect, Unsupported
+from jitcore.frontend.values import (
+    Abstract,
+    Array,
+    Dict,
+    Function,
+    Iterator,
+    Known,
+    Method,
+    NativeMethod,
+    Range,
+    Scalar,
+    Sequence,
+    Slice,
+    View,
+)
+
+Rule = Callable[[Machine, list[Abstract], dict[str, Abstract]], "Abstract | Redirect"]
+
+_RULES: dict[int, tuple[Any, Rule]] = {}
+
+
+def find(target: object) -> Rule | None:
+    """The rule for a builtin, None if it has none."""
+    known = _RULES.get(id(target))
+    return known[1] if known is not None and known[0] is target else None
+
+
+def rule(target: Any, least: int, most: int, keywords: bool = False) -> Callable[[Rule], Rule]:
+    """Register a rule for ``target`` with so many positional arguments."""
+    def register(function: Rule) -> Rule:
+        def checked(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract | Redirect:
+            if not least <= len(args) <= most or (kwargs and not keywords):
+                raise Unsupported(f"these arguments of {target.__name__}")
+            return function(m, [m.force(arg) for arg in args], kwargs)
+        _RULES[id(target)] = (target, checked)
+        return function
+    return register
+
+
+# -- questions ------------------------------------------------------------------------------------------
+@rule(len, 1, 1)
+def _len(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    value = args[0]
+    if isinstance(value, Array):
+        if not value.shape:
+            raise Unsupported("len() of an array without axes")
+        hint = value.hint[0] if value.hint else None
+        return Scalar(value.shape[0], None, hint)
+    if isinstance(value, (Sequence, Dict)):
+        return Known(len(value.items))
+    if isinstance(value, View):
+        return Known(len(value.over.items))
+    if isinstance(value, Range):
+        return Known(len(known_range(value)))
+    if isinstance(value, Known) and type(value.obj) in (str, tuple, bytes, frozenset):
+        return Known(len(value.obj))  # type: ignore[arg-type]
+    raise Unsupported(f"len() of a {pytype(m, value).__name__}")
+
+
+@rule(isinstance, 2, 2)
+def _isinstance(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    return Known(is_instance(m, args[0], _classes(m, args[1])))
+
+
+@rule(issubclass, 2, 2)
+def _issubclass(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    cls, classes = args[0], _classes(m, args[1])
+    parts = classes if isinstance(classes, tuple) else (classes,)
+    if not isinstance(cls, Known) or not isinstance(cls.obj, type) or not all(
+            isinstance(p, type) and type(p).__subclasscheck__ is type.__subclasscheck__ for p in parts):
+        raise Unsupported("issubclass of objects")
+    return Known(issubclass(cls.obj, parts))
+
+
+def _classes(m: Machine, value: Abstract) -> Any:
+    value = m.force(value)
+    if isinstance(value, Sequence) and value.kind == "tuple":
+        return tuple(_classes(m, item) for item in value.items)
+    if isinstance(value, Known):
+        return value.obj
+    raise Unsupported("a class that is not known")
+
+
+@rule(type, 1, 1)
+def _type(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    return Known(pytype(m, args[0]))
+
+
+@rule(callable, 1, 1)
+def _callable(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    if isinstance(args[0], (Function, Method, NativeMethod)):
+        return Known(True)
+    if isinstance(args[0], Known):
+        return Known(callable(args[0].obj))
+    return Known(any("__call__" in base.__dict__ for base in pytype(m, args[0]).__mro__))
+
+
+def _name(value: Abstract) -> str:
+    if isinstance(value, Known) and type(value.obj) is str:
+        return value.obj
+    raise Unsupported("an attribute's name that is not known")
+
+
+@rule(getattr, 2, 3)
+def _getattr(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract | Redirect:
+    name = _name(args[1])
+    if len(args) == 3 and not attributes.has(m, args[0], name):
+        return args[2]
+    return attributes.get(m, args[0], name)
+
+
+@rule(hasattr, 2, 2)
+def _hasattr(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    return Known(attributes.has(m, args[0], _name(args[1])))
+
+
+# -- numbers --------------------------------------------------------------------------------------------
+def _number(m: Machine, name: str, value: Abstract, function: Callable[..., Any]) -> Abstract:
+    """A conversion: of Python numbers by ``py``, of NumPy's numbers through their weak value."""
+    if isinstance(value, Known) and python_ops.is_python_number(value):
+        return python_ops.fold(m, function, value.obj)
+    if isinstance(value, Known) and type(value.obj) is str and function is not bool:
+        return python_ops.fold(m, function, value.obj)
+    if operations.is_numpy(value):
+        item = numpy_attrs.call_method(m, NativeMethod(value, "item"), [], {})
+        if isinstance(item, Redirect):
+            raise Unsupported(f"{name}() of an array")
+        value = m.force(item)
+    if isinstance(value, Known):
+        return python_ops.fold(m, function, value.obj)
+    return python_ops.apply(m, name, value)
+
+
+@rule(int, 0, 1)
+def _int(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    return _number(m, "int", args[0], int) if args else Known(0)
+
+
+@rule(float, 0, 1)
+def _float(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    if not args:
+        return Known(0.0)
+    if isinstance(args[0], Scalar) and str(args[0].type) == "float":
+        return args[0]                                  # float(x) is x
+    return _number(m, "float", args[0], float)
+
+
+@rule(complex, 1, 2)
+def _complex(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    if len(args) == 1:
+        if isinstance(args[0], Scalar) and str(args[0].type) == "complex":
+            return args[0]
+        return _number(m, "complex", args[0], complex)
+    parts = [_number(m, "float", arg, float) for arg in args]
+    if all(isinstance(part, Known) for part in parts):
+        return python_ops.fold(m, complex, *(part.obj for part in parts))  # type: ignore[attr-defined]
+    return python_ops.apply(m, "complex", *parts)
+
+
+@rule(bool, 0, 1)
+def _bool(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    return operations.truth_value(m, args[0]) if args else Known(False)
+
+
+@rule(abs, 1, 1)
+def _abs(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    value = args[0]
+    if operations.is_numpy(value):
+        return numpy_ops.unary(m, "abs", value)
+    return python_ops.fold(m, abs, value.obj) if isinstance(value, Known) else python_ops.apply(m, "abs", value)
+
+
+@rule(round, 1, 2)
+def _round(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    if all(isinstance(arg, Known) for arg in args):
+        return python_ops.fold(m, round, *(arg.obj for arg in args))  # type: ignore[attr-defined]
+    if len(args) == 1 and not operations.is_numpy(args[0]):
+        return python_ops.apply(m, "round", args[0])
+    raise Unsupported("round() to digits")
+
+
+@rule(divmod, 2, 2)
+def _divmod(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    parts = [operations.binary(m, op, args[0], args[1]) for op in ("floordiv", "mod")]
+    if operations.is_numpy(args[0]) or operations.is_numpy(args[1]):
+        raise Unsupported("divmod() of NumPy's numbers")
+    return Sequence("tuple", [part for part in parts if isinstance(part, Abstract)])
+
+
+@rule(pow, 2, 2)
+def _pow(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract | Redirect:
+    return operations.binary(m, "pow", args[0], args[1])
+
+
+def _extreme(name: str, function: Callable[..., Any]) -> Rule:
+    def found(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+        values = [m.force(v) for v in (args if len(args) > 1 else iteration.items(m, args[0], 1000)[0])]
+        if not values:
+            raise Unsupported(f"{name}() of nothing")
+        if all(isinstance(v, Known) for v in values):
+            return _known_extreme(m, function, values)
+        if len(values) == 1:
+            return values[0]
+        best = values[0]
+        for value in values[1:]:
+            if not isinstance(best, (Scalar, Known)) or m.builder.as_value(best).type != m.builder.as_value(value).type:
+                raise Unsupported(f"{name}() of unlike numbers")
+            best = python_ops.apply(m, name, best, value)
+        return best
+    return found
+
+
+def _known_extreme(m: Machine, function: Callable[..., Any], values: list[Abstract]) -> Abstract:
+    found = python_ops.fold(m, lambda *objs: function(objs), *(v.obj for v in values))  # type: ignore[attr-defined]
+    assert isinstance(found, Known)
+    return next(v for v in values if isinstance(v, Known) and v.obj is found.obj)
+
+
+rule(min, 1, 1000)(_extreme("min", min))
+rule(max, 1, 1000)(_extreme("max", max))
+
+
+@rule(sum, 1, 2)
+def _sum(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    if isinstance(args[0], (Array, Scalar)):
+        raise Unsupported("sum() over an array")
+    values = [m.force(v) for v in iteration.items(m, args[0], 1000)[0]]
+    total: Abstract = args[1] if len(args) == 2 else Known(0)
+    if all(isinstance(v, Known) for v in (total, *values)):
+        return python_ops.fold(m, lambda *objs: sum(objs[1:], objs[0]), total.obj, *(v.obj for v in values))  # type: ignore[attr-defined]
+    if any(pytype(m, v) in (float, complex) for v in (total, *values)):
+        raise Unsupported("sum() of floats, which compensates for rounding in some versions")
+    for value in values:
+        step = operations.binary(m, "add", total, value)
+        assert isinstance(step, Abstract)
+        total = step
+    return total
+
+
+# -- truth of several -------------------------------------------------------------------------------------
+def _quantifier(wanted: bool) -> Rule:
+    def found(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+        for value in iteration.items(m, args[0], 1000)[0]:
+            truth = operations.truth(m, value)
+            if not isinstance(truth, bool):
+                raise Unsupported("any() or all() of run-time values")
+            if truth is wanted:
+                return Known(wanted)
+        return Known(not wanted)
+    return found
+
+
+rule(any, 1, 1)(_quantifier(True))
+rule(all, 1, 1)(_quantifier(False))
+
+
+# -- containers -------------------------------------------------------------------------------------------
+@rule(tuple, 0, 1)
+def _tuple(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    if args and pytype(m, args[0]) is tuple:
+        return args[0]
+    items = iteration.items(m, args[0], 1000)[0] if args else []
+    return Sequence("tuple", items) if items else Known(())
+
+
+@rule(list, 0, 1)
+def _list(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    return Sequence("list", iteration.items(m, args[0], 1000)[0] if args else [])
+
+
+@rule(dict, 0, 1, True)
+def _dict(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    items: dict[Any, Abstract] = {}
+    if args and isinstance(args[0], Dict):
+        items.update(args[0].items)
+    elif args:
+        for pair in iteration.items(m, args[0], 1000)[0]:
+            parts = iteration.items(m, pair, 1000)[0]
+            if len(parts) != 2:
+                raise Unsupported("dict() of things that are no pairs")
+            items[operations.hashable(m.force(parts[0]))] = parts[1]
+    items.update(kwargs)
+    return Dict(items)
+
+
+@rule(slice, 1, 3)
+def _slice(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    none = Known(None)
+    if len(args) == 1:
+        return Slice(none, args[0], none)
+    return Slice(args[0], args[1], args[2] if len(args) == 3 else none)
+
+
+@rule(range, 1, 3)
+def _range(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    for arg in args:
+        if pytype(m, arg) not in (int, bool) or (isinstance(arg, Scalar) and str(arg.type) == "bool"):
+            raise Unsupported("range() of something that is no int")
+    start, stop, step = ([Known(0), args[0]] if len(args) == 1 else args[:2]) + (args[2:] or [Known(1)])
+    if isinstance(step, Scalar) or (isinstance(step, Known) and step.obj == 0):
+        raise Unsupported("range() with a run-time step")
+    parts = [Known(int(p.obj)) if isinstance(p, Known) else p for p in (start, stop, step)]  # type: ignore[call-overload]
+    return Range(*parts)
+
+
+def _iterator(items: list[Abstract], fixed: bool) -> Iterator:
+    return Iterator(items, None, fixed)
+
+
+@rule(iter, 1, 1)
+def _iter(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    return iteration.iterate(m, args[0])
+
+
+@rule(next, 1, 2)
+def _next(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    if not isinstance(args[0], Iterator):
+        raise Unsupported("next() of an object")
+    coming = iteration.upcoming(args[0])
+    if coming:
+        args[0].position += 1
+        return coming[0]
+    if len(args) == 2:
+        return args[1]
+    raise Unsupported("next() of an iterator that is exhausted")
+
+
+@rule(enumerate, 1, 2, True)
+def _enumerate(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    start = m.force(kwargs.get("start", Known(0))) if len(args) == 1 else args[1]
+    if set(kwargs) - {"start"} or not isinstance(start, Known) or type(start.obj) is not int:
+        raise Unsupported("enumerate() from a number that is not known")
+    items, fixed = iteration.items(m, args[0])
+    return _iterator([Sequence("tuple", [Known(start.obj + i), item]) for i, item in enumerate(items)], fixed)
+
+
+@rule(zip, 0, 100, True)
+def _zip(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    strict = m.force(kwargs.get("strict", Known(False)))
+    if set(kwargs) - {"strict"} or not isinstance(strict, Known):
+        raise Unsupported("these arguments of zip")
+    if any(isinstance(arg, Iterator) for arg in args):
+        raise Unsupported("zip() of iterators")
+    found = [iteration.items(m, arg) for arg in args]
+    if strict.obj and len({len(items) for items, _ in found}) > 1:
+        raise Unsupported("zip() of unequal lengths")
+    return _iterator([Sequence("tuple", list(row)) for row in zip(*(items for items, _ in found))],
+                     all(fixed for _, fixed in found))
+
+
+@rule(reversed, 1, 1)
+def _reversed(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    if pytype(m, args[0]) not in (tuple, list, range, str):
+        raise Unsupported("reversed() of an object")
+    items, fixed = iteration.items(m, args[0])
+    return _iterator(items[::-1], fixed)
+
+
+@rule(sorted, 1, 1)
+def _sorted(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    values = [m.force(v) for v in iteration.items(m, args[0], 1000)[0]]
+    if not all(isinstance(v, Known) for v in values):
+        raise Unsupported("sorted() of run-time values")
+    found = python_ops.fold(m, lambda *objs: tuple(sorted(objs)), *(v.obj for v in values))  # type: ignore[attr-defined]
+    assert isinstance(found, Known)
+    return Sequence("list", [constant(m, obj) for obj in found.obj])  # type: ignore[attr-defined]
+
+
+# -- strings ------------------------------------------------------------------------------------------------
+def _text(function: Callable[..., Any]) -> Rule:
+    def found(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+        if not all(isinstance(arg, Known) for arg in args):
+            raise Unsupported(f"{function.__name__}() of a run-time value")
+        return python_ops.fold(m, function, *(arg.obj for arg in args))  # type: ignore[attr-defined]
+    return found
+
+
+for _function in (str, repr, ascii, format, ord, chr, hex, bin, oct):
+    rule(_function, 1, 2)(_text(_function))
+
+
+# -- math -------------------------------------------------------------------------------------------------
+def _math(name: str, function: Callable[..., Any]) -> Rule:
+    def found(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+        if all(isinstance(arg, Known) for arg in args):
+            return python_ops.fold(m, function, *(arg.obj for arg in args))  # type: ignore[attr-defined]
+        numbers = [_number(m, "float", arg, float) if operations.is_numpy(arg) else arg for arg in args]
+        op = "math.log_base" if name == "log" and len(args) == 2 else f"math.{name}"
+        values = tuple(m.builder.as_value(v) if python_ops.is_python_number(v) else None for v in numbers)
+        if None in values:
+            raise Unsupported(f"math.{name} of an object")
+        return Scalar(python_ops.emit(m, op, values))  # type: ignore[arg-type]
+    return found
+
+
+for _name_of_math in (
+        "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh degrees erf erfc exp exp2 expm1 fabs"
+        " floor fmod isfinite isinf isnan log log10 log1p log2 pow radians sin sinh sqrt tan tanh trunc").split():
+    _target = getattr(math, _name_of_math, None)
+    if _target is not None:
+        rule(_target, 1, 2)(_math(_name_of_math, _target))

@@ -1,0 +1,9 @@
+"""All instruction handlers: importing this module fills ``registry.HANDLERS``."""
+from jitcore.frontend import (  # noqa: F401
+    handlers_build,
+    handlers_calls,
+    handlers_flow,
+    handlers_names,
+    handlers_ops,
+    handlers_stack,
+)

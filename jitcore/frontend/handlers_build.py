@@ -1,0 +1,223 @@
+"""Handlers: building containers, strings and functions, unpacking."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+from jitcore.bytecode import Instr
+from jitcore.frontend import iteration, operations, python_ops
+from jitcore.frontend.machine import Machine
+from jitcore.frontend.objects import constant
+from jitcore.frontend.protocol import Unsupported
+from jitcore.frontend.registry import handles
+from jitcore.frontend.values import (
+    Abstract,
+    Cell,
+    Dict,
+    Function,
+    Known,
+    Opaque,
+    Scalar,
+    Sequence,
+    Slice,
+)
+
+
+@handles("BUILD_TUPLE")
+def build_tuple(m: Machine, instr: Instr) -> None:
+    items = m.frame.pop_n(instr.arg)
+    m.frame.push(tuple_of(items))
+
+
+def tuple_of(items: list[Abstract]) -> Abstract:
+    return Sequence("tuple", items) if items else Known(())
+
+
+@handles("BUILD_LIST")
+def build_list(m: Machine, instr: Instr) -> None:
+    m.frame.push(Sequence("list", m.frame.pop_n(instr.arg)))
+
+
+@handles("BUILD_SET", "SET_ADD", "SET_UPDATE")
+def build_set(m: Machine, instr: Instr) -> None:
+    raise Unsupported("a set")
+
+
+@handles("BUILD_MAP")
+def build_map(m: Machine, instr: Instr) -> None:
+    parts = m.frame.pop_n(2 * instr.arg)
+    m.frame.push(_dict(m, parts[::2], parts[1::2]))
+
+
+@handles("BUILD_CONST_KEY_MAP")
+def build_const_key_map(m: Machine, instr: Instr) -> None:
+    keys = m.frame.pop()
+    values = m.frame.pop_n(instr.arg)
+    assert isinstance(keys, Known)
+    m.frame.push(_dict(m, [constant(m, key) for key in keys.obj], values))  # type: ignore[attr-defined]
+
+
+def _dict(m: Machine, keys: list[Abstract], values: list[Abstract]) -> Dict:
+    return Dict({operations.hashable(m.force(key)): value for key, value in zip(keys, values)})
+
+
+@handles("BUILD_SLICE")
+def build_slice(m: Machine, instr: Instr) -> None:
+    parts = m.frame.pop_n(instr.arg)
+    m.frame.push(Slice(*parts, *[Known(None)] * (3 - len(parts))))
+
+
+@handles("LIST_TO_TUPLE")
+def list_to_tuple(m: Machine, instr: Instr) -> None:
+    value = m.frame.pop()
+    assert isinstance(value, Sequence)
+    m.frame.push(tuple_of(list(value.items)))
+
+
+def _own(m: Machine, depth: int) -> Abstract:
+    """The container that a comprehension or a call is filling: always made by the code itself."""
+    value = m.frame.stack[-depth]
+    if value.source is not None or not isinstance(value, (Sequence, Dict)):
+        raise Unsupported("a container made before the region began")
+    return value
+
+
+@handles("LIST_APPEND")
+def list_append(m: Machine, instr: Instr) -> None:
+    item = m.frame.pop()
+    target = _own(m, instr.arg)
+    assert isinstance(target, Sequence)
+    target.items.append(item)
+
+
+@handles("MAP_ADD")
+def map_add(m: Machine, instr: Instr) -> None:
+    key, value = m.frame.pop_n(2)
+    target = _own(m, instr.arg)
+    assert isinstance(target, Dict)
+    target.items[operations.hashable(m.force(key))] = value
+
+
+@handles("LIST_EXTEND")
+def list_extend(m: Machine, instr: Instr) -> None:
+    value = m.frame.pop()
+    target = _own(m, instr.arg)
+    assert isinstance(target, Sequence)
+    target.items.extend(iteration.items(m, value, 1000)[0])
+
+
+@handles("DICT_UPDATE", "DICT_MERGE")
+def dict_update(m: Machine, instr: Instr) -> None:
+    value = m.force(m.frame.pop())
+    target = _own(m, instr.arg)
+    assert isinstance(target, Dict)
+    if isinstance(value, Known) and value.obj == {} and type(value.obj) is dict:
+        return
+    if not isinstance(value, Dict):
+        raise Unsupported("the items of a mapping")
+    if instr.op == "DICT_MERGE" and (
+            target.items.keys() & value.items.keys() or any(type(k) is not str for k in value.items)):
+        raise Unsupported("repeated or unfit keyword arguments")
+    target.items.update(value.items)
+
+
+# -- strings ------------------------------------------------------------------------------------------
+@handles("BUILD_STRING")
+def build_string(m: Machine, instr: Instr) -> None:
+    parts = [m.force(part) for part in m.frame.pop_n(instr.arg)]
+    if not all(isinstance(part, Known) for part in parts):
+        raise Unsupported("a string of run-time values")
+    m.frame.push(Known("".join(part.obj for part in parts)))  # type: ignore[attr-defined]
+
+
+_CONVERSIONS: dict[str, Callable[..., Any]] = {"": lambda obj: obj, "str": str, "repr": repr, "ascii": ascii}
+
+
+@handles("FORMAT")
+def format_(m: Machine, instr: Instr) -> None:
+    spec = m.force(m.frame.pop()) if instr.arg.spec else Known("")
+    value = m.force(m.frame.pop())
+    if not isinstance(value, Known) or not isinstance(spec, Known):
+        raise Unsupported("formatting of a run-time value")
+    convert = _CONVERSIONS[instr.arg.conversion]
+    m.frame.push(python_ops.fold(m, lambda obj, how: format(convert(obj), how), value.obj, spec.obj))
+
+
+@handles("CONVERT_VALUE")
+def convert_value(m: Machine, instr: Instr) -> None:
+    value = m.force(m.frame.pop())
+    if not isinstance(value, Known):
+        raise Unsupported("formatting of a run-time value")
+    m.frame.push(python_ops.fold(m, _CONVERSIONS[instr.arg], value.obj))
+
+
+# -- unpacking ----------------------------------------------------------------------------------------
+@handles("UNPACK_SEQUENCE")
+def unpack_sequence(m: Machine, instr: Instr) -> None:
+    items = _unpacked(m, m.frame.pop())
+    if len(items) != instr.arg:
+        raise Unsupported("another number of values to unpack")
+    m.frame.stack.extend(reversed(items))
+
+
+@handles("UNPACK_EX")
+def unpack_ex(m: Machine, instr: Instr) -> None:
+    before, after = instr.arg
+    items = _unpacked(m, m.frame.pop())
+    if len(items) < before + after:
+        raise Unsupported("too few values to unpack")
+    end = len(items) - after
+    middle = Sequence("list", items[before:end])
+    m.frame.stack.extend(reversed([*items[:before], middle, *items[end:]]))
+
+
+def _unpacked(m: Machine, value: Abstract) -> list[Abstract]:
+    value = m.force(value)
+    if isinstance(value, (Scalar, Opaque)):
+        raise Unsupported("unpacking of an object")
+    return iteration.items(m, value, 1000)[0]
+
+
+# -- functions ----------------------------------------------------------------------------------------
+@handles("MAKE_FUNCTION")
+def make_function(m: Machine, instr: Instr) -> None:
+    """A function made inside: it may be called; as an object it is left to the interpreter."""
+    m.check_cut()
+    frame = m.frame
+    code = m.force(frame.pop())
+    assert isinstance(code, Known) and isinstance(code.obj, CodeType)
+    func = Function(code.obj, frame.func.globals, (), (), {})
+    func.globals_source = frame.func.globals_source
+    func.made_at = m.outer_unit
+    for name, value in zip(instr.arg, frame.pop_n(len(instr.arg))):
+        _attribute(m, func, name, value)
+    frame.push(func)
+
+
+@handles("SET_FUNCTION_ATTRIBUTE")
+def set_function_attribute(m: Machine, instr: Instr) -> None:
+    value, func = m.frame.pop_n(2)
+    assert isinstance(func, Function) and func.obj is None
+    new = Function(func.code, func.globals, func.closure, func.defaults, func.kwdefaults)
+    new.globals_source, new.made_at = func.globals_source, func.made_at
+    _attribute(m, new, instr.arg, value)
+    m.frame.push(new)
+
+
+def _attribute(m: Machine, func: Function, name: str, value: Abstract) -> None:
+    value = m.force(value)
+    if name == "annotations":
+        return
+    if name == "kwdefaults":
+        if not isinstance(value, Dict):
+            raise Unsupported("keyword defaults that are not known")
+        func.kwdefaults = value.items
+        return
+    items = tuple(value.items) if isinstance(value, Sequence) else tuple(constant(m, o) for o in value.obj)  # type: ignore[attr-defined]
+    if name == "defaults":
+        func.defaults = items
+    elif all(isinstance(item, Cell) for item in items):
+        func.closure = items  # type: ignore[assignment]
+    else:
+        raise Unsupported("a closure that is not known")

@@ -1,0 +1,57 @@
+"""Handlers: calls."""
+from __future__ import annotations
+
+from jitcore.bytecode import Instr
+from jitcore.frontend.calls import PENDING, call
+from jitcore.frontend.iteration import items
+from jitcore.frontend.machine import Machine
+from jitcore.frontend.protocol import Unsupported
+from jitcore.frontend.registry import handles
+from jitcore.frontend.values import Abstract, Dict, Known, Unbound
+
+
+def _callee(low: Abstract, high: Abstract, null_first: bool) -> tuple[Abstract, list[Abstract]]:
+    """The callable and the arguments that its two stack entries stand for."""
+    if isinstance(low, Unbound):
+        return high, []
+    if isinstance(high, Unbound):
+        return low, []
+    return low, [high]
+
+
+def _call(m: Machine, func: Abstract, args: list[Abstract], kwargs: dict[str, Abstract]) -> None:
+    m.check_cut()
+    result = call(m, func, args, kwargs)
+    if result is not PENDING:
+        m.frame.push(result)
+
+
+@handles("CALL")
+def call_(m: Machine, instr: Instr) -> None:
+    _call_args(m, instr, instr.arg.kwnames)
+
+
+@handles("CALL_KW")
+def call_kw(m: Machine, instr: Instr) -> None:
+    names = m.frame.pop()
+    assert isinstance(names, Known)
+    _call_args(m, instr, names.obj)  # type: ignore[arg-type]
+
+
+def _call_args(m: Machine, instr: Instr, names: tuple[str, ...]) -> None:
+    args = m.frame.pop_n(instr.arg.nargs)
+    low, high = m.frame.pop_n(2)
+    func, first = _callee(low, high, instr.arg.null_first)
+    kwargs = dict(zip(names, args[len(args) - len(names):])) if names else {}
+    _call(m, func, first + args[:len(args) - len(names)], kwargs)
+
+
+@handles("CALL_EX")
+def call_ex(m: Machine, instr: Instr) -> None:
+    kwargs = m.force(m.frame.pop()) if instr.arg.kwargs else Dict({})
+    args = m.force(m.frame.pop())
+    low, high = m.frame.pop_n(2)
+    if not isinstance(kwargs, Dict) or any(type(key) is not str for key in kwargs.items):
+        raise Unsupported("keyword arguments that are not known")
+    func, first = _callee(low, high, instr.arg.null_first)
+    _call(m, func, first + items(m, args, 1000)[0], dict(kwargs.items))

@@ -1,0 +1,152 @@
+"""Handlers: jumps, loops, return, raise."""
+from __future__ import annotations
+
+from jitcore.bytecode import Instr
+from jitcore.frontend import operations
+from jitcore.frontend.calls import deliver
+from jitcore.frontend.iteration import iterate, upcoming
+from jitcore.frontend.machine import MAX_TRIPS, Machine
+from jitcore.frontend.objects import is_same
+from jitcore.frontend.protocol import Leaves, Unsupported
+from jitcore.frontend.registry import handles
+from jitcore.frontend.values import Iterator, Known, NativeMethod
+
+
+@handles("JUMP")
+def jump(m: Machine, instr: Instr) -> None:
+    assert instr.target is not None
+    m.frame.jump(instr.target)
+
+
+@handles("JUMP_BACKWARD")
+def jump_backward(m: Machine, instr: Instr) -> None:
+    _back(m, instr)
+
+
+def _back(m: Machine, instr: Instr) -> None:
+    """A loop's back edge.  Loops that are decided while tracing go round; all others are left here."""
+    frame = m.frame
+    assert instr.target is not None
+    header = frame.code.instructions[frame.code.at(instr.target)]
+    unrolled = header.op == "FOR_ITER" and isinstance(frame.stack[-1], Iterator)
+    trips, facts = frame.trips.get(instr.unit, (0, len(m.state.facts)))
+    if not unrolled and (len(m.state.facts) > facts or trips >= MAX_TRIPS):
+        raise Leaves("a loop on run-time values")
+    frame.trips[instr.unit] = (trips + 1, facts)
+    frame.jump(instr.target)
+
+
+@handles("POP_JUMP_IF_TRUE")
+def pop_jump_if_true(m: Machine, instr: Instr) -> None:
+    _branch(m, instr, True, True)
+
+
+@handles("POP_JUMP_IF_FALSE")
+def pop_jump_if_false(m: Machine, instr: Instr) -> None:
+    _branch(m, instr, False, True)
+
+
+@handles("JUMP_IF_TRUE_OR_POP")
+def jump_if_true_or_pop(m: Machine, instr: Instr) -> None:
+    _branch(m, instr, True, False)
+
+
+@handles("JUMP_IF_FALSE_OR_POP")
+def jump_if_false_or_pop(m: Machine, instr: Instr) -> None:
+    _branch(m, instr, False, False)
+
+
+def _branch(m: Machine, instr: Instr, jumps_on: bool, pops: bool) -> None:
+    """Jump on the truth of the top: decided now, or two paths."""
+    assert instr.target is not None
+    if instr.target <= instr.unit:
+        raise Leaves("a loop on run-time values")
+    value = m.frame.pop()
+    try:
+        found = operations.truth(m, value)
+    except Unsupported as error:
+        raise Leaves(str(error)) from None
+    kept = [] if pops else [value]
+    if isinstance(found, bool):
+        m.frame.stack += kept if found is jumps_on else []
+        if found is jumps_on:
+            m.frame.jump(instr.target)
+        return
+    if not pops:
+        m.frame.push(value)                 # the copy must hold it too
+    other = m.split(found)
+    jumping, falling = (m.state, other) if jumps_on else (other, m.state)
+    jumping.frame.jump(instr.target)
+    if not pops:
+        falling.frame.pop()
+
+
+@handles("POP_JUMP_IF_NONE")
+def pop_jump_if_none(m: Machine, instr: Instr) -> None:
+    _jump_none(m, instr, True)
+
+
+@handles("POP_JUMP_IF_NOT_NONE")
+def pop_jump_if_not_none(m: Machine, instr: Instr) -> None:
+    _jump_none(m, instr, False)
+
+
+def _jump_none(m: Machine, instr: Instr, wanted: bool) -> None:
+    assert instr.target is not None
+    value = m.force(m.frame.pop())
+    same = False if isinstance(value, (Iterator, NativeMethod)) else is_same(m, value, Known(None))
+    if same is None:
+        raise Leaves("identity of objects that is not known")
+    if same is wanted:
+        if instr.target <= instr.unit:
+            raise Leaves("a loop on run-time values")
+        m.frame.jump(instr.target)
+
+
+@handles("GET_ITER")
+def get_iter(m: Machine, instr: Instr) -> None:
+    """A loop begins.  One whose trips are known is unrolled; any other is left here."""
+    m.check_cut()
+    try:
+        iterator = iterate(m, m.frame.pop())
+    except Unsupported as error:
+        raise Leaves(str(error)) from None
+    m.frame.push(iterator)
+
+
+@handles("FOR_ITER")
+def for_iter(m: Machine, instr: Instr) -> None:
+    frame = m.frame
+    iterator = m.force(frame.stack[-1])
+    if not isinstance(iterator, Iterator):
+        raise Leaves("a loop on run-time values")
+    assert instr.target is not None
+    coming = upcoming(iterator)
+    if coming:
+        if iterator.position >= MAX_TRIPS:
+            raise Leaves(f"a loop of more than {MAX_TRIPS} trips")
+        iterator.position += 1
+        frame.push(coming[0])
+        return
+    frame.pop()
+    frame.jump(instr.target)
+
+
+@handles("RETURN_VALUE")
+def return_value(m: Machine, instr: Instr) -> None:
+    frame = m.frame
+    if m.depth == 1:
+        m.end_by_return(frame.stack[-1])
+        return
+    value = frame.pop()
+    m.state.frames.pop()
+    deliver(m, value, frame)
+
+
+@handles("RAISE")
+def raise_(m: Machine, instr: Instr) -> None:
+    """The interpreter raises.  Inside an inlined call nothing has happened yet: it does that call itself."""
+    if m.depth > 1:
+        m.end_by_restart("an exception is raised")
+        return
+    raise Leaves("an exception is raised")

@@ -1,0 +1,113 @@
+"""Handlers: globals, attributes, imports."""
+from __future__ import annotations
+
+import builtins
+
+from jitcore.bytecode import Instr
+from jitcore.frontend import attributes
+from jitcore.frontend.calls import PENDING, deliver_null, perform
+from jitcore.frontend.machine import Machine
+from jitcore.frontend.objects import constant, read
+from jitcore.frontend.protocol import Leaves, Redirect, Unsupported
+from jitcore.frontend.registry import handles
+from jitcore.frontend.values import UNBOUND, Abstract, Known, Method, NativeMethod
+from jitcore.guards.guard import Absent
+from jitcore.guards.sources import Global, ModuleGlobal, Source
+
+
+def global_value(m: Machine, name: str) -> Abstract:
+    """What a global's name means in the running frame."""
+    frame = m.frame
+    namespace = frame.func.globals
+    base = frame.func.globals_source
+    source: Source = Global(name) if base is None else ModuleGlobal(base, name)
+    scope = namespace if name in namespace else _builtins(namespace)
+    if name not in scope:
+        if not frame.constant_globals:
+            m.guard(Absent(source))
+        raise Leaves(f"name {name} is not defined")
+    if frame.constant_globals:
+        return constant(m, scope[name])
+    return read(m, scope[name], source)
+
+
+def _builtins(namespace: dict[str, object]) -> dict[str, object]:
+    """The builtins that a function with these globals was made with."""
+    found = namespace.get("__builtins__", builtins)
+    return vars(found) if found is builtins else found  # type: ignore[return-value]
+
+
+@handles("LOAD_GLOBAL")
+def load_global(m: Machine, instr: Instr) -> None:
+    value = global_value(m, instr.arg.name)
+    frame = m.frame
+    if instr.arg.push_null and instr.arg.null_first:
+        frame.push(UNBOUND)
+    frame.push(value)
+    if instr.arg.push_null and not instr.arg.null_first:
+        frame.push(UNBOUND)
+
+
+@handles("STORE_GLOBAL")
+def store_global(m: Machine, instr: Instr) -> None:
+    raise Unsupported(f"a store to global {instr.arg}")
+
+
+@handles("LOAD_ATTR")
+def load_attr(m: Machine, instr: Instr) -> None:
+    obj = m.frame.pop()
+    found = attributes.get(m, obj, instr.arg)
+    if isinstance(found, Redirect):
+        result = perform(m, found)
+        if result is not PENDING:
+            m.frame.push(result)
+        return
+    m.frame.push(m.made(found))
+
+
+@handles("LOAD_METHOD")
+def load_method(m: Machine, instr: Instr) -> None:
+    frame = m.frame
+    obj = frame.pop()
+    null_first = instr.arg.null_first
+    found = attributes.get(m, obj, instr.arg.name)
+    if isinstance(found, Redirect):
+        result = perform(m, found, "null_first" if null_first else "null_last")
+        if result is not PENDING:
+            deliver_null(frame, result, null_first)
+        return
+    if isinstance(found, Method):
+        frame.push(found.func)
+        frame.push(found.self_value)
+        return
+    descriptor = attributes.method_descriptor(m, found) if isinstance(found, NativeMethod) else None
+    if descriptor is not None:
+        frame.push(Known(descriptor))
+        frame.push(obj)
+        return
+    deliver_null(frame, m.made(found), null_first)
+
+
+@handles("LOAD_SUPER_ATTR")
+def load_super_attr(m: Machine, instr: Instr) -> None:
+    raise Leaves("super()")
+
+
+@handles("STORE_ATTR")
+def store_attr(m: Machine, instr: Instr) -> None:
+    raise Unsupported(f"a store to attribute {instr.arg}")
+
+
+@handles("DELETE_ATTR")
+def delete_attr(m: Machine, instr: Instr) -> None:
+    raise Unsupported(f"deleting attribute {instr.arg}")
+
+
+@handles("LOAD_ASSERTION_ERROR")
+def load_assertion_error(m: Machine, instr: Instr) -> None:
+    m.frame.push(Known(AssertionError))
+
+
+@handles("IMPORT_NAME", "IMPORT_FROM")
+def import_name(m: Machine, instr: Instr) -> None:
+    raise Unsupported(f"import of {instr.arg}")

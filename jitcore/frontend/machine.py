@@ -1,0 +1,259 @@
+"""The machine: executes canonical bytecode over abstract values, path by path.
+
+Job: run the handlers from a state until every path has ended in an exit.  Invariants: exits are made for
+the region's own frame only; where an inlined call would need one, the whole trace starts again with that
+call cut (``Restart``), so that it becomes a CALL site.  Nothing a region does before an exit can be seen
+from outside, so a failing check may always take exit 0.  Used by ``trace``; handlers and the NumPy
+modules get the machine as their first argument ``m``.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jitcore.bytecode import Instr
+from jitcore.errors import REASONS
+from jitcore.frontend.builder import Builder, CannotPin
+from jitcore.frontend.exits import ExitMaker, Unbuildable
+from jitcore.frontend.protocol import Leaves, Unsupported
+from jitcore.frontend.registry import HANDLERS, LEFT
+from jitcore.frontend.sites import site
+from jitcore.frontend.snapshot import Left
+from jitcore.frontend.state import Frame, State
+from jitcore.frontend.values import Abstract, Iterator, Known, Lazy, NativeMethod, Scalar, View
+from jitcore.guards.guard import Guard
+from jitcore.guards.sources import Source
+from jitcore.ir.graph import Block, Exit, Terminator, Value
+
+MAX_PATHS = 16              # branches on run-time values do not merge
+MAX_TRIPS = 32              # of an unrolled loop
+MAX_INSTRUCTIONS = 20_000   # of one trace
+MAX_PINS = 8                # values that decide types, guarded
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Why the instruction at a unit is not looked into: the place inside that cannot be in a region."""
+
+    reason: str
+    file: str
+    line: int
+    leave: bool = False
+
+
+class Restart(Exception):
+    """Trace again, with the instruction at ``unit`` of the region's own frame cut."""
+
+    def __init__(self, unit: int, cut: Cut) -> None:
+        super().__init__(cut.reason)
+        self.unit, self.cut = unit, cut
+
+
+class Refused(Exception):
+    """No region is possible; ``kind`` is a key of ``errors.REASONS``."""
+
+    def __init__(self, reason: str, line: int, kind: str = "unsupported") -> None:
+        super().__init__(reason)
+        self.line, self.kind = line, kind
+
+
+class Machine:
+    """Runs one region's paths.  ``builder`` takes the results, ``state`` is the running path's."""
+
+    def __init__(self, builder: Builder, cuts: dict[int, Cut], first_free: int) -> None:
+        self.builder, self.cuts, self.first_free = builder, cuts, first_free
+        self.state = State([])
+        self.inlined: list[object] = []
+        self.constants: dict[int, Abstract] = {}        # by id of the object (which the value keeps)
+        self.lazies: dict[Source, Lazy] = {}
+        self.guarded: set[tuple[object, ...]] = set()
+        self._waiting: list[tuple[Block, State]] = []
+        self._ended = False
+        self._paths = 1
+        self._steps = 0
+        self._pinned: dict[Value, Known] = {}
+
+    # -- running ----------------------------------------------------------------------------------
+    def run(self, state: State) -> None:
+        """Execute from ``state`` until all paths have ended."""
+        self._waiting.append((self.builder.entry, state))
+        while self._waiting:
+            self.builder.block, self.state = self._waiting.pop()
+            self._ended = False
+            while not self._ended:
+                self.step()
+
+    def step(self) -> None:
+        """One instruction of the running frame."""
+        frames = self.state.frames
+        frame, depth = frames[-1], len(frames)
+        instr = frame.code.instructions[frame.index]
+        frame.instr = instr
+        frame.index += 1
+        self.builder.line = frames[0].instr.line
+        self._steps += 1
+        stack = frame.stack[:]
+        try:
+            if self._steps > MAX_INSTRUCTIONS:
+                raise Refused(REASONS["budget"], frames[0].instr.line, "budget")
+            handler = HANDLERS.get(instr.op)
+            if handler is None:
+                raise Leaves(_left_reason(instr))
+            handler(self, instr)
+        except (Unsupported, CannotPin) as error:
+            assert len(frames) == depth, "a handler gave up after it had called"
+            frame.stack[:] = stack
+            self._give_up(frame, instr, str(error) or type(error).__name__, False)
+        except Leaves as error:
+            assert len(frames) == depth, "a handler gave up after it had called"
+            frame.stack[:] = stack
+            self._give_up(frame, instr, str(error), True)
+
+    @property
+    def frame(self) -> Frame:
+        """The running frame."""
+        return self.state.frames[-1]
+
+    @property
+    def depth(self) -> int:
+        """How many frames there are; 1 in the region's own."""
+        return len(self.state.frames)
+
+    # -- values -----------------------------------------------------------------------------------
+    def force(self, value: Abstract) -> Abstract:
+        """``value`` with its kind and type known."""
+        return self.builder.force(value)
+
+    def guard(self, guard: Guard) -> None:
+        """Record a guard, once."""
+        if guard not in self.builder.guards:
+            self.builder.guard(guard)
+
+    def pin(self, value: Abstract) -> Known:
+        """An int or bool that decides a type: its value, guarded.  Raises ``Unsupported`` where that can't be."""
+        value = self.force(value)
+        if isinstance(value, Known):
+            return value
+        if not isinstance(value, Scalar):
+            raise Unsupported("a value that decides a type is no number")
+        known = self._pinned.get(value.value)
+        if known is None:
+            if len(self._pinned) >= MAX_PINS:
+                raise Unsupported(f"more than {MAX_PINS} values decide types")
+            try:
+                known = self.builder.pin(value)
+            except CannotPin:
+                raise Unsupported("a computed value decides a type") from None
+            self._pinned[value.value] = known
+        return known
+
+    def pin_index(self, value: Abstract) -> int:
+        """An int that decides a type or a position, guarded."""
+        known = self.pin(value)
+        if type(known.obj) not in (int, bool):
+            raise Unsupported("an index that is not an int")
+        return int(known.obj)  # type: ignore[call-overload]
+
+    def made(self, value: Abstract) -> Abstract:
+        """Note where an object was made that no recipe can make; give up if it is known to be needed."""
+        if isinstance(value, (NativeMethod, Iterator, View)):
+            self.check_cut()
+            value.made_at = self.outer_unit
+        return value
+
+    @property
+    def outer_unit(self) -> int:
+        """The unit of the region's own frame that is being executed."""
+        return self.state.frames[0].instr.unit
+
+    def check_cut(self) -> None:
+        """Raise where the present instruction of the region's own frame is cut."""
+        if self.depth == 1:
+            cut = self.cuts.get(self.outer_unit)
+            if cut is not None:
+                raise (Leaves if cut.leave else Unsupported)(cut.reason)
+
+    # -- splitting --------------------------------------------------------------------------------
+    def split(self, cond: Value) -> State:
+        """Branch on a weak bool.  The running path goes on where it is true; returns the other's state."""
+        if self._paths >= MAX_PATHS:
+            raise Leaves("too many branches on run-time values")
+        self._paths += 1
+        yes, no = self.builder.graph.new_block(), self.builder.graph.new_block()
+        self.builder.block.terminator = Terminator("branch", None, cond, [(yes, ()), (no, ())], self.builder.line)
+        other = self.state.clone()
+        self.state.facts[cond], other.facts[cond] = True, False
+        self.builder.block = yes
+        self._waiting.append((no, other))
+        return other
+
+    # -- ends of paths ----------------------------------------------------------------------------
+    def end(self, exit: int) -> None:
+        """The running path ends in exit number ``exit``."""
+        self.builder.block.terminator = Terminator("exit", exit=exit, line=self.builder.line)
+        self._ended = True
+
+    def end_by_restart(self, reason: str) -> None:
+        """The running path goes back to the region's entry state: the interpreter does it all."""
+        self._note(self.frame, reason, "unsupported")
+        self.end(0)
+
+    def end_by_return(self, value: Abstract) -> None:
+        """The region's own frame returns ``value``."""
+        maker = ExitMaker(self.builder)
+        try:
+            result = maker.make(value)
+        except Unbuildable as error:
+            raise self._rebuilding_fails(error) from None
+        exit = Exit("return", maker.values, self.frame.instr.unit, result=result, line=self.builder.line)
+        self.end(self.builder.graph.add_exit(exit))
+
+    def _give_up(self, frame: Frame, instr: Instr, reason: str, leave: bool) -> None:
+        """The instruction cannot be in the region: end the path there, or cut the inlined call it is in."""
+        if self.depth > 1:
+            raise Restart(self.outer_unit, Cut(reason, frame.file, frame.line))
+        cut = self.cuts.get(instr.unit)
+        if cut is not None and cut.line:
+            place = f"line {cut.line}" if cut.file == frame.file else f"at {cut.file}:{cut.line}"
+            reason = f"{cut.reason} ({place})"
+        if instr.mid:
+            self.end_by_restart(reason)
+            return
+        wanted = None if leave else site(instr, frame.stack)
+        maker = ExitMaker(self.builder)
+        n = 0 if wanted is None else wanted.n
+        try:
+            locals = maker.slots(frame.locals, self.first_free)
+            stack = maker.stack(frame.stack[:len(frame.stack) - n] + list(wanted.under if wanted else ()))
+            operands = maker.all(wanted.operands if wanted else [])
+        except Unbuildable as error:
+            raise self._rebuilding_fails(error) from None
+        if wanted is None:
+            exit = Exit("leave", maker.values, instr.unit, instr.unit, locals, stack, reason=reason, line=instr.line)
+        else:
+            exit = Exit("call", maker.values, instr.unit, instr.next_unit, locals, stack, None, wanted.kind, operands,
+                        wanted.arg, reason, instr.line)
+        kind = "call" if wanted is not None else "loop" if instr.op in _LOOPS else "unsupported"
+        self._note(frame, reason, kind)
+        self.end(self.builder.graph.add_exit(exit))
+
+    def _rebuilding_fails(self, error: Unbuildable) -> Exception:
+        frame = self.state.frames[0]
+        if error.unit is None or error.unit in self.cuts:
+            return Refused(str(error), frame.line)
+        maker = frame.code.instructions[frame.code.at(error.unit)]
+        leave = maker.op in ("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "GET_ITER")
+        return Restart(error.unit, Cut(str(error), frame.file, maker.line, leave))
+
+    def _note(self, frame: Frame, reason: str, kind: str) -> None:
+        left = Left(frame.file, frame.line, reason, kind)
+        if left not in self.builder.left:
+            self.builder.left.append(left)
+
+
+_LOOPS = ("GET_ITER", "FOR_ITER", "JUMP_BACKWARD")
+
+
+def _left_reason(instr: Instr) -> str:
+    if instr.op == "INTERPRET":
+        return f"{instr.arg.opname}: {instr.arg.reason}"
+    return LEFT[instr.op]

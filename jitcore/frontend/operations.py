@@ -1,0 +1,257 @@
+"""Operators, subscripts, containment and truth on any abstract values.
+
+Job: send an operation to NumPy's rules or Python's, by its operands.  Invariants: exactly what Python's operator
+does, or ``Unsupported``.  Used by the handlers and ``builtin_calls``.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from jitcore.frontend import numpy_index, numpy_ops, python_ops
+from jitcore.frontend.machine import Machine
+from jitcore.frontend.objects import constant, is_plain, is_same, known_range, read, static_truth
+from jitcore.frontend.protocol import Redirect, Unsupported
+from jitcore.frontend.values import (
+    Abstract,
+    Array,
+    Dict,
+    Known,
+    Opaque,
+    Range,
+    Scalar,
+    Sequence,
+    Slice,
+    is_number,
+)
+from jitcore.guards.guard import Absent, TypeIs
+from jitcore.guards.sources import Key
+from jitcore.ir.graph import Value
+
+
+def is_numpy(value: Abstract) -> bool:
+    """An array or a NumPy scalar."""
+    if isinstance(value, Array):
+        return True
+    if isinstance(value, Scalar):
+        return not value.type.weak
+    return isinstance(value, Known) and is_number(value.obj) and not python_ops.is_python_number(value)
+
+
+def binary(m: Machine, op: str, a: Abstract, b: Abstract, inplace: bool = False) -> Abstract | Redirect:
+    """``a op b``, or ``a op= b``."""
+    a, b = m.force(a), m.force(b)
+    if is_numpy(a) or is_numpy(b):
+        return numpy_ops.binary(m, op, a, b, inplace)
+    if inplace and isinstance(a, Sequence) and a.kind == "list":
+        if a.source is not None or op != "add" or not isinstance(b, Sequence):
+            raise Unsupported("a list that is changed in place")
+        a.items.extend(list(b.items))
+        return a
+    if inplace and isinstance(a, Dict):
+        raise Unsupported("a dict that is changed in place")
+    if isinstance(a, Dict) and isinstance(b, Dict) and op == "or":
+        return Dict({**a.items, **b.items})
+    return python_ops.binary(m, op, a, b)
+
+
+def unary(m: Machine, op: str, value: Abstract) -> Abstract:
+    """``op value``: 'neg', 'pos', 'invert', 'not'."""
+    value = m.force(value)
+    if op == "not":
+        found = truth(m, value)
+        return Known(not found) if isinstance(found, bool) else Scalar(python_ops.emit(m, "not", (found,)))
+    if is_numpy(value):
+        return numpy_ops.unary(m, op, value)
+    return python_ops.unary(m, op, value)
+
+
+def compare(m: Machine, op: str, a: Abstract, b: Abstract) -> Abstract:
+    """``a op b``: 'lt', 'le', 'eq', 'ne', 'gt', 'ge'."""
+    a, b = m.force(a), m.force(b)
+    if is_numpy(a) or is_numpy(b):
+        return numpy_ops.compare(m, op, a, b)
+    return python_ops.compare(m, op, a, b)
+
+
+def truth(m: Machine, value: Abstract) -> bool | Value:
+    """``bool(value)``: known, or a weak bool in the graph."""
+    value = m.force(value)
+    found = static_truth(m, value)
+    if found is not None:
+        return found
+    if isinstance(value, Scalar) and value.type.weak:
+        cond = python_ops.truth(m, value)
+    elif isinstance(value, (Scalar, Array)):
+        weak = numpy_ops.truth(m, value)
+        if isinstance(weak, Known):
+            return bool(weak.obj)
+        cond = weak.value
+    else:
+        raise Unsupported(f"the truth of a {type(value).__name__.lower()}")
+    return m.state.facts.get(cond, cond)
+
+
+def truth_value(m: Machine, value: Abstract) -> Abstract:
+    """``bool(value)`` as an object."""
+    found = truth(m, value)
+    return Known(found) if isinstance(found, bool) else Scalar(found)
+
+
+# -- items -----------------------------------------------------------------------------------------------
+def getitem(m: Machine, obj: Abstract, key: Abstract) -> Abstract | Redirect:
+    """``obj[key]``."""
+    obj, key = m.force(obj), m.force(key)
+    if isinstance(obj, (Array, Scalar)):
+        return numpy_index.getitem(m, obj, key)
+    if isinstance(obj, Known) and type(obj.obj) is tuple:
+        if isinstance(key, Slice):
+            return constant(m, obj.obj[known_slice(m, key)])
+        obj = Sequence("tuple", [constant(m, item) for item in obj.obj])
+    if isinstance(obj, Sequence):
+        return _sequence_item(m, obj, key)
+    if isinstance(obj, Dict):
+        return dict_item(obj, hashable(key))
+    if isinstance(obj, Known) and type(obj.obj) in (str, bytes):
+        at = known_slice(m, key) if isinstance(key, Slice) else m.pin_index(key)
+        return python_ops.fold(m, lambda text: text[at], obj.obj)
+    if isinstance(obj, Range):
+        return _range_item(m, obj, key)
+    if isinstance(obj, Opaque) and obj.type is dict and obj.source is not None:
+        name = hashable(key)
+        if type(name) is not str:
+            raise Unsupported("a dict's item by a key that is no string")
+        m.guard(TypeIs(obj.source, dict))
+        source = Key(obj.source, name)
+        if name not in obj.obj:  # type: ignore[operator]
+            m.guard(Absent(source))
+            raise Unsupported(f"key {name!r} is absent")
+        return read(m, obj.obj[name], source)  # type: ignore[index]
+    raise Unsupported("an item of an object")
+
+
+def _sequence_item(m: Machine, obj: Sequence, key: Abstract) -> Abstract:
+    if isinstance(key, Slice):
+        items = obj.items[known_slice(m, key)]
+        if obj.kind == "tuple" and len(items) == len(obj.items) and all(a is b for a, b in zip(items, obj.items)):
+            return obj
+        return Sequence(obj.kind, items)
+    if not isinstance(key, (Known, Scalar)):
+        raise Unsupported("an index that is no int")
+    index = m.pin_index(key)
+    if not -len(obj.items) <= index < len(obj.items):
+        raise Unsupported(f"{obj.kind} index out of range")
+    return obj.items[index]
+
+
+def known_slice(m: Machine, key: Slice) -> slice:
+    """A slice of ints that are known; pins those that are not."""
+    def part(value: Abstract) -> int | None:
+        value = m.force(value)
+        return None if isinstance(value, Known) and value.obj is None else m.pin_index(value)
+    found = slice(part(key.start), part(key.stop), part(key.step))
+    if found.step == 0:
+        raise Unsupported("slice step cannot be zero")
+    return found
+
+
+def _range_item(m: Machine, obj: Range, key: Abstract) -> Abstract:
+    if isinstance(key, Slice):
+        raise Unsupported("a slice of a range")
+    try:
+        return Known(known_range(obj)[m.pin_index(key)])
+    except IndexError:
+        raise Unsupported("range object index out of range") from None
+
+
+def hashable(key: Abstract) -> Any:
+    """A constant dict key."""
+    if isinstance(key, Known) and is_plain(key.obj):
+        return key.obj
+    raise Unsupported("a key that is not a constant")
+
+
+def dict_item(obj: Dict, key: Any) -> Abstract:
+    if key not in obj.items:
+        raise Unsupported(f"key {key!r} is absent")
+    return obj.items[key]
+
+
+def setitem(m: Machine, obj: Abstract, key: Abstract, value: Abstract) -> None:
+    """``obj[key] = value`` for objects made inside."""
+    obj, key = m.force(obj), m.force(key)
+    if obj.source is not None or not isinstance(obj, (Array, Sequence, Dict)):
+        raise Unsupported("a store into an object that is visible outside")
+    if isinstance(obj, Array):
+        numpy_index.setitem(m, obj, key, m.force(value))
+    elif isinstance(obj, Dict):
+        obj.items[hashable(key)] = value
+    elif obj.kind != "list" or isinstance(key, Slice):
+        raise Unsupported("a store into a sequence")
+    else:
+        index = m.pin_index(key)
+        if not -len(obj.items) <= index < len(obj.items):
+            raise Unsupported("list assignment index out of range")
+        obj.items[index] = value
+
+
+def delitem(m: Machine, obj: Abstract, key: Abstract) -> None:
+    """``del obj[key]`` for objects made inside."""
+    obj, key = m.force(obj), m.force(key)
+    if obj.source is not None:
+        raise Unsupported("an item deleted from an object that is visible outside")
+    if isinstance(obj, Dict):
+        dict_item(obj, hashable(key))
+        del obj.items[hashable(key)]
+    elif isinstance(obj, Sequence) and obj.kind == "list":
+        if isinstance(key, Slice):
+            del obj.items[known_slice(m, key)]
+            return
+        index = m.pin_index(key)
+        if not -len(obj.items) <= index < len(obj.items):
+            raise Unsupported("list assignment index out of range")
+        del obj.items[index]
+    else:
+        raise Unsupported("an item deleted from an object")
+
+
+def contains(m: Machine, item: Abstract, container: Abstract) -> bool:
+    """``item in container`` where that is known."""
+    item, container = m.force(item), m.force(container)
+    if isinstance(container, Dict):
+        return hashable(item) in container.items
+    if isinstance(container, Known) and isinstance(item, Known) and type(container.obj) in (str, bytes, frozenset):
+        inside = tuple(container.obj) if type(container.obj) is frozenset else container.obj
+        found = python_ops.fold(m, lambda a, b: b in a, inside, item.obj)
+        assert isinstance(found, Known)
+        return bool(found.obj)
+    if isinstance(container, Opaque) and container.type is dict and container.source is not None:
+        return _in_dict(m, hashable(item), container)
+    for other in _members(m, container):
+        if is_same(m, other, item):
+            return True
+        found = compare(m, "eq", m.force(other), item)
+        if not isinstance(found, Known):
+            raise Unsupported("containment among run-time values")
+        if found.obj:
+            return True
+    return False
+
+
+def _in_dict(m: Machine, name: Any, container: Opaque) -> bool:
+    if type(name) is not str or container.source is None:
+        raise Unsupported("containment in a dict of a key that is no string")
+    source = Key(container.source, name)
+    m.guard(TypeIs(container.source, dict))
+    if name in container.obj:  # type: ignore[operator]
+        m.force(read(m, container.obj[name], source))  # type: ignore[index]
+        return True
+    m.guard(Absent(source))
+    return False
+
+
+def _members(m: Machine, container: Abstract) -> list[Abstract]:
+    if isinstance(container, Sequence):
+        return container.items
+    if isinstance(container, Known) and type(container.obj) is tuple:
+        return [constant(m, obj) for obj in container.obj]
+    raise Unsupported("containment in an object")

@@ -1,0 +1,184 @@
+"""Operations on Python's own numbers, strings, tuples and lists.
+
+Job: operators whose operands are neither arrays nor NumPy scalars.  Invariants: known operands are folded by
+Python itself; run-time numbers become ``py`` nodes, which leave by exit 0 where Python would raise, where an
+int does not fit or where the result has another type.  Used by ``operations`` and ``builtin_calls``.
+"""
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from jitcore.frontend.machine import Machine
+from jitcore.frontend.objects import constant
+from jitcore.frontend.protocol import Unsupported
+from jitcore.frontend.values import Abstract, Known, Scalar, Sequence
+from jitcore.ir.graph import Value
+from jitcore.ir.types import BOOL, ScalarType
+from jitcore.ops import python
+
+_FOLDED = (bool, int, float, complex, str, bytes, tuple, type(None))
+_MAX_BITS, _MAX_LENGTH = 256, 10_000
+
+OPERATORS: dict[str, Callable[..., Any]] = {
+    name: getattr(operator, name + "_" if name in ("and", "or", "not") else name)
+    for name in ("add", "and", "floordiv", "lshift", "matmul", "mul", "mod", "or", "pow", "rshift", "sub", "truediv",
+                 "xor", "lt", "le", "eq", "ne", "gt", "ge", "neg", "pos", "invert", "not")}
+
+
+def is_python_number(value: Abstract) -> bool:
+    """A Python bool, int, float or complex."""
+    if isinstance(value, Scalar):
+        return value.type.weak
+    return isinstance(value, Known) and type(value.obj) in (bool, int, float, complex)
+
+
+def apply(m: Machine, name: str, *args: Abstract) -> Abstract:
+    """The operation ``name`` of ``ops.python`` on Python numbers."""
+    if not all(is_python_number(a) for a in args):
+        raise Unsupported(f"{name} of something that is no number")
+    hints = [a.obj if isinstance(a, Known) else a.hint for a in args]  # type: ignore[attr-defined]
+    if any(type(h) is int and not -2**63 <= h < 2**63 for h in hints if h is not None):
+        raise Unsupported("an int beyond 64 bits")
+    values = tuple(m.builder.as_value(a) for a in args)
+    return Scalar(emit(m, name, values))
+
+
+def emit(m: Machine, name: str, values: tuple[Value, ...]) -> Value:
+    """A ``py`` node."""
+    types = tuple(value.type for value in values)
+    result = python.result_type(name, types)
+    if result is None:
+        raise Unsupported(f"{name} of {', '.join(map(str, types))}")
+    m.builder.work += 1
+    return m.builder.emit("py", values, result, exit=0 if python.can_exit(name, types) else None, fn=name)
+
+
+def truth(m: Machine, value: Scalar) -> Value:
+    """A weak bool that is ``bool(value)``."""
+    if value.type == BOOL:
+        return value.value
+    assert isinstance(value.type, ScalarType)
+    return emit(m, "bool", (value.value,))
+
+
+def fold(m: Machine, function: Callable[..., Any], *args: Any) -> Abstract:
+    """``function(*args)`` now, for immutable builtin operands; ``Unsupported`` where it raises or grows."""
+    if not all(_is_folded(a) for a in args):
+        raise Unsupported("an operation on objects")
+    if function in (operator.pow, operator.lshift, operator.mul, pow) and any(_is_large(a) for a in args):
+        raise Unsupported("an operation with a large result")
+    try:
+        result = function(*args)
+    except Exception as error:
+        raise Unsupported(f"{type(error).__name__}: {error}") from None
+    if not _is_folded(result):
+        raise Unsupported("an operation that gives an object")
+    return constant(m, result)
+
+
+def _is_folded(obj: Any) -> bool:
+    if type(obj) is tuple:
+        return all(map(_is_folded, obj))
+    return type(obj) in _FOLDED
+
+
+def _is_large(obj: Any) -> bool:
+    if type(obj) is int:
+        return obj.bit_length() > _MAX_BITS or abs(obj) > _MAX_LENGTH
+    return type(obj) in (str, bytes, tuple) and len(obj) > _MAX_LENGTH
+
+
+def binary(m: Machine, op: str, a: Abstract, b: Abstract) -> Abstract:
+    """``a op b`` where neither is NumPy's."""
+    if isinstance(a, Known) and isinstance(b, Known):
+        return fold(m, OPERATORS[op], a.obj, b.obj)
+    if is_python_number(a) and is_python_number(b):
+        return apply(m, op, a, b)
+    parts = [_items(m, v) for v in (a, b)]
+    kinds = [_kind(v) for v in (a, b)]
+    if op == "add" and kinds[0] == kinds[1] and parts[0] is not None and parts[1] is not None:
+        return Sequence(kinds[0], parts[0] + parts[1])
+    if op == "mul":
+        for items, kind, other in ((parts[0], kinds[0], b), (parts[1], kinds[1], a)):
+            if items is not None and isinstance(other, (Known, Scalar)):
+                times = m.pin_index(other)
+                if times * len(items) > _MAX_LENGTH:
+                    raise Unsupported("a long sequence")
+                return Sequence(kind, items * times)
+    raise Unsupported(f"{op} of objects")
+
+
+def _kind(value: Abstract) -> str:
+    if isinstance(value, Sequence):
+        return value.kind
+    return "tuple" if isinstance(value, Known) and type(value.obj) is tuple else ""
+
+
+def _items(m: Machine, value: Abstract) -> list[Abstract] | None:
+    """The items of a tuple or list, None for other objects."""
+    if isinstance(value, Sequence):
+        return value.items
+    if isinstance(value, Known) and type(value.obj) is tuple:
+        return [constant(m, item) for item in value.obj]
+    return None
+
+
+def unary(m: Machine, op: str, value: Abstract) -> Abstract:
+    """``op value`` where it is not NumPy's: 'neg', 'pos', 'invert'."""
+    if isinstance(value, Known):
+        if op == "invert" and type(value.obj) is bool:
+            raise Unsupported("~ of a bool warns")
+        return fold(m, OPERATORS[op], value.obj)
+    if op == "invert" and isinstance(value, Scalar) and value.type == BOOL:
+        raise Unsupported("~ of a bool warns")
+    return apply(m, op, value)
+
+
+def compare(m: Machine, op: str, a: Abstract, b: Abstract) -> Abstract:
+    """``a op b`` where neither is NumPy's."""
+    if isinstance(a, Known) and isinstance(b, Known) and _is_folded(a.obj) and _is_folded(b.obj):
+        return fold(m, OPERATORS[op], a.obj, b.obj)
+    if is_python_number(a) and is_python_number(b):
+        return apply(m, op, a, b)
+    items_a, items_b = _items(m, a), _items(m, b)
+    if op in ("eq", "ne") and items_a is not None and items_b is not None and _kind(a) == _kind(b):
+        return Known(_sequences_equal(m, items_a, items_b) is (op == "eq"))
+    if op in ("eq", "ne") and isinstance(a, Known) and isinstance(b, Known):
+        return _known_equal(a.obj, b.obj, op)
+    if op in ("eq", "ne") and _differ(a, b):
+        return Known(op == "ne")
+    raise Unsupported(f"{op} of objects")
+
+
+def _known_equal(a: object, b: object, op: str) -> Abstract:
+    """Equality of objects that compare by identity."""
+    if all(type(o).__eq__ is object.__eq__ or (isinstance(o, type) and type(o).__eq__ is type.__eq__) for o in (a, b)):
+        return Known((a is b) is (op == "eq"))
+    raise Unsupported("equality of objects")
+
+
+def _differ(a: Abstract, b: Abstract) -> bool:
+    """Builtin objects of kinds that are never equal."""
+    def group(value: Abstract) -> str | None:
+        if is_python_number(value):
+            return "number"
+        if isinstance(value, Known) and type(value.obj) in (str, bytes, type(None)):
+            return type(value.obj).__name__
+        return _kind(value) or None
+    kinds = group(a), group(b)
+    return None not in kinds and kinds[0] != kinds[1]
+
+
+def _sequences_equal(m: Machine, a: list[Abstract], b: list[Abstract]) -> bool:
+    if len(a) != len(b):
+        return False
+    for x, y in zip(a, b):
+        x, y = m.force(x), m.force(y)
+        if not (isinstance(x, Known) and isinstance(y, Known)):
+            raise Unsupported("equality of sequences of run-time values")
+        found = fold(m, operator.eq, x.obj, y.obj)
+        if not (isinstance(found, Known) and found.obj):
+            return False
+    return True
