@@ -2,7 +2,7 @@
 
 Job: the declarations that the front end records while it looks at values.  Invariants: a guard is
 a value and names exactly one source; checking one has no effect.  A ``Load`` also fills one or two
-machine words of the region's inputs.  ``guards.program`` packs them for C.
+machine words of the region's inputs.  ``guards.pack`` packs them for C.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from jitcore.guards.sources import Source
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)      # kinds that hold objects compare by identity, the others by their fields
 class Guard:
     """Base of all guards."""
 

@@ -2,7 +2,7 @@
 
 Job: name a Python object by the path on which it is read at entry, without running Python code
 (the heap is frozen inside a region, so each is read once).  Invariants: a source is a value (equal
-paths are equal); reading one has no effect.  ``frontend`` makes them, ``guards.program`` evaluates
+paths are equal); reading one has no effect.  ``frontend`` makes them, ``guards.pack`` evaluates
 them in C, ``guards.reference`` in Python.
 """
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)      # each kind of source compares its own fields
 class Source:
     """Base of all sources."""
 
@@ -109,5 +109,11 @@ class Constant(Source):
 
     obj: object
 
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Constant and other.obj is self.obj
+
+    def __hash__(self) -> int:
+        return id(self.obj)
+
     def __str__(self) -> str:
-        return repr(self.obj)
+        return f"a constant {type(self.obj).__name__}"

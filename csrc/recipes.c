@@ -1,0 +1,395 @@
+/* Recipes: Python objects rebuilt from sources and exit values.
+ *
+ * The Python form (made by jitcore.guards.pack) is a tuple of recipes, each one of
+ *   ("const", obj)  ("null",)  ("src", k)  ("word", k, code)  ("np", k, dtype char)
+ *   ("build", kind, (items...))  ("memo", id, recipe)  ("ref", id)
+ * `k` indexes src or out; `code` is i, d, ?, D for weak numbers and o for a borrowed object.  A memo names the
+ * object that a recipe yields; a ref yields it again: memos come first in the order of building.
+ *
+ * Compiled form: one array of nodes in depth-first order; a build node's items follow it. */
+#include "npyapi.h"
+
+#define MAX_DEPTH 200
+#define FEW 16      /* memos or items that need no allocation */
+
+enum { R_CONST, R_NULL, R_SRC, R_INT, R_FLOAT, R_BOOL, R_COMPLEX, R_OBJECT, R_NUMPY, R_BUILD, R_MEMO, R_REF };
+enum { B_TUPLE, B_LIST, B_DICT, B_SET, B_SLICE, B_CELL, B_METHOD, B_RANGE, B_ITER };
+
+static const struct { const char *name; int items; } KINDS[] = {     /* items: how many, -1 any, -2 pairs */
+    {"tuple", -1}, {"list", -1}, {"dict", -2}, {"set", -1}, {"slice", 3}, {"cell", 1}, {"method", 2}, {"range", 3},
+    {"iter", 1},
+};
+
+typedef struct {
+    uint8_t op, kind;
+    int32_t arg;        /* word, source, memo id, or the number of items */
+    int32_t typenum;
+    PyObject *obj;      /* R_CONST: owned */
+} node;
+
+struct jc_recipe {
+    int count, n_nodes, capacity, n_memos;
+    node *nodes;
+};
+
+/* ---- compiling ------------------------------------------------------------------------------------- */
+
+static int bad(const char *what)
+{
+    PyErr_Format(PyExc_ValueError, "recipe: %s", what);
+    return -1;
+}
+
+static node *add_node(jc_recipe *r, int op)
+{
+    if (r->n_nodes == r->capacity) {
+        int capacity = r->capacity * 2 + 4;
+        node *nodes = PyMem_Realloc(r->nodes, (size_t)capacity * sizeof(node));
+        if (nodes == NULL) {
+            PyErr_NoMemory();
+            return NULL;
+        }
+        r->nodes = nodes;
+        r->capacity = capacity;
+    }
+    node *n = &r->nodes[r->n_nodes++];
+    memset(n, 0, sizeof(*n));
+    n->op = (uint8_t)op;
+    return n;
+}
+
+static int compile(jc_recipe *r, PyObject *spec, int depth, int inner);
+
+static int compile_build(jc_recipe *r, PyObject *spec, int depth)
+{
+    const char *name;
+    PyObject *items;
+    if (!PyArg_ParseTuple(spec, "OsO!", &items, &name, &PyTuple_Type, &items)) {
+        return -1;
+    }
+    int kind = 0, n_kinds = (int)(sizeof(KINDS) / sizeof(KINDS[0]));
+    while (kind < n_kinds && strcmp(KINDS[kind].name, name) != 0) {
+        kind++;
+    }
+    Py_ssize_t n = PyTuple_GET_SIZE(items);
+    if (kind == n_kinds || n > INT32_MAX || (KINDS[kind].items >= 0 && n != KINDS[kind].items)
+        || (KINDS[kind].items == -2 && n % 2 != 0)) {
+        return bad("cannot build that");
+    }
+    node *made = add_node(r, R_BUILD);
+    if (made == NULL) {
+        return -1;
+    }
+    made->kind = (uint8_t)kind;
+    made->arg = (int32_t)n;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (compile(r, PyTuple_GET_ITEM(items, i), depth + 1, kind != B_CELL) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int compile_word(jc_recipe *r, PyObject *spec, int strong)
+{
+    PyObject *tag;
+    int word, code;
+    if (!PyArg_ParseTuple(spec, "OiC", &tag, &word, &code)) {
+        return -1;
+    }
+    if (word < 0) {
+        return bad("a word's number is not negative");
+    }
+    int op = strong ? R_NUMPY : code == 'i' ? R_INT : code == 'd' ? R_FLOAT : code == '?' ? R_BOOL
+        : code == 'D' ? R_COMPLEX : code == 'o' ? R_OBJECT : -1;
+    int typenum = -1;
+    if (strong) {
+        PyArray_Descr *descr = strchr("?bBhHiIlLqQefdFD", code) != NULL ? PyArray_DescrFromType(code) : NULL;
+        typenum = descr != NULL ? descr->type_num : -1;
+        Py_XDECREF(descr);
+    }
+    if (op < 0 || (strong && typenum < 0)) {
+        return bad("no such word type");
+    }
+    node *n = add_node(r, op);
+    if (n == NULL) {
+        return -1;
+    }
+    n->arg = word;
+    n->typenum = typenum;
+    return 0;
+}
+
+/* inner: inside a container, where there can be no NULL. */
+static int compile(jc_recipe *r, PyObject *spec, int depth, int inner)
+{
+    PyObject *tag, *obj;
+    const char *name;
+    int number;
+    node *n;
+    if (depth > MAX_DEPTH || !PyTuple_Check(spec) || PyTuple_GET_SIZE(spec) < 1
+        || !PyUnicode_Check(tag = PyTuple_GET_ITEM(spec, 0)) || (name = PyUnicode_AsUTF8(tag)) == NULL) {
+        return bad("a tuple with a name is expected");
+    }
+    if (strcmp(name, "const") == 0) {
+        if (!PyArg_ParseTuple(spec, "OO", &tag, &obj) || (n = add_node(r, R_CONST)) == NULL) {
+            return -1;
+        }
+        n->obj = Py_NewRef(obj);
+        return 0;
+    }
+    if (strcmp(name, "null") == 0) {
+        return inner ? bad("NULL inside an object") : add_node(r, R_NULL) != NULL ? 0 : -1;
+    }
+    if (strcmp(name, "word") == 0 || strcmp(name, "np") == 0) {
+        return compile_word(r, spec, name[0] == 'n');
+    }
+    if (strcmp(name, "build") == 0) {
+        return compile_build(r, spec, depth);
+    }
+    if (strcmp(name, "memo") == 0) {
+        if (!PyArg_ParseTuple(spec, "OiO", &tag, &number, &obj)) {
+            return -1;
+        }
+        if (number != r->n_memos) {
+            return bad("memos are numbered in order");
+        }
+        if ((n = add_node(r, R_MEMO)) == NULL) {
+            return -1;
+        }
+        n->arg = r->n_memos++;
+        return compile(r, obj, depth + 1, 1);
+    }
+    int is_ref = strcmp(name, "ref") == 0;
+    if (!is_ref && strcmp(name, "src") != 0) {
+        return bad("unknown recipe");
+    }
+    if (!PyArg_ParseTuple(spec, "Oi", &tag, &number)) {
+        return -1;
+    }
+    if (number < 0 || (is_ref && number >= r->n_memos)) {
+        return bad("a number out of range");
+    }
+    if ((n = add_node(r, is_ref ? R_REF : R_SRC)) == NULL) {
+        return -1;
+    }
+    n->arg = number;
+    return 0;
+}
+
+jc_recipe *jc_recipe_new(PyObject *spec)
+{
+    if (!PyTuple_Check(spec) || PyTuple_GET_SIZE(spec) > INT32_MAX) {
+        bad("a tuple is expected");
+        return NULL;
+    }
+    jc_recipe *r = PyMem_Calloc(1, sizeof(jc_recipe));
+    if (r == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    r->count = (int)PyTuple_GET_SIZE(spec);
+    for (int i = 0; i < r->count; i++) {
+        if (compile(r, PyTuple_GET_ITEM(spec, i), 0, 0) < 0) {
+            jc_recipe_free(r);
+            return NULL;
+        }
+    }
+    return r;
+}
+
+void jc_recipe_free(jc_recipe *r)
+{
+    if (r == NULL) {
+        return;
+    }
+    for (int i = 0; i < r->n_nodes; i++) {
+        Py_XDECREF(r->nodes[i].obj);
+    }
+    PyMem_Free(r->nodes);
+    PyMem_Free(r);
+}
+
+int jc_recipe_traverse(jc_recipe *r, visitproc visit, void *arg)
+{
+    for (int i = 0; r != NULL && i < r->n_nodes; i++) {
+        Py_VISIT(r->nodes[i].obj);
+    }
+    return 0;
+}
+
+int jc_recipe_count(const jc_recipe *r)
+{
+    return r->count;
+}
+
+/* ---- building -------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const node *next;
+    PyObject *const *src;
+    const jc_word *out;
+    PyObject **memos;       /* new references */
+} builder;
+
+static PyObject *build(builder *b);
+
+static PyObject *missing(void)
+{
+    PyErr_SetString(PyExc_SystemError, "jitcore: a recipe met NULL inside an object");
+    return NULL;
+}
+
+static PyObject *assemble(int kind, PyObject **items, int n)
+{
+    PyObject *made;
+    int ok = 0;
+    switch (kind) {
+    case B_DICT:
+        made = PyDict_New();
+        for (int i = 0; made != NULL && ok == 0 && i < n; i += 2) {
+            ok = PyDict_SetItem(made, items[i], items[i + 1]);
+        }
+        break;
+    case B_SET:
+        made = PySet_New(NULL);
+        for (int i = 0; made != NULL && ok == 0 && i < n; i++) {
+            ok = PySet_Add(made, items[i]);
+        }
+        break;
+    case B_SLICE:
+        return PySlice_New(items[0], items[1], items[2]);
+    case B_CELL:
+        return PyCell_New(items[0]);
+    case B_METHOD:
+        return PyMethod_New(items[0], items[1]);
+    case B_RANGE:
+        return PyObject_CallFunctionObjArgs((PyObject *)&PyRange_Type, items[0], items[1], items[2], NULL);
+    default:    /* B_ITER */
+        return PyObject_GetIter(items[0]);
+    }
+    if (ok < 0) {
+        Py_CLEAR(made);
+    }
+    return made;
+}
+
+/* Tuples and lists are filled directly. */
+static PyObject *build_sequence(builder *b, int kind, int n)
+{
+    PyObject *made = kind == B_TUPLE ? PyTuple_New(n) : PyList_New(n);
+    for (int i = 0; made != NULL && i < n; i++) {
+        PyObject *item = build(b);
+        if (item == NULL) {
+            if (!PyErr_Occurred()) {
+                missing();
+            }
+            Py_DECREF(made);
+            return NULL;
+        }
+        if (kind == B_TUPLE) {
+            PyTuple_SET_ITEM(made, i, item);
+        }
+        else {
+            PyList_SET_ITEM(made, i, item);
+        }
+    }
+    return made;
+}
+
+static PyObject *build_object(builder *b, int kind, int n)
+{
+    PyObject *few[FEW], **items = few, *made = NULL;
+    int i;
+    if (kind <= B_LIST) {
+        return build_sequence(b, kind, n);
+    }
+    if (n > FEW && (items = PyMem_Malloc((size_t)n * sizeof(PyObject *))) == NULL) {
+        return PyErr_NoMemory();
+    }
+    for (i = 0; i < n; i++) {
+        items[i] = build(b);
+        if (items[i] == NULL && (kind != B_CELL || PyErr_Occurred())) {
+            if (!PyErr_Occurred()) {
+                missing();
+            }
+            break;
+        }
+    }
+    if (i == n) {
+        made = assemble(kind, items, n);
+    }
+    while (i-- > 0) {
+        Py_XDECREF(items[i]);
+    }
+    if (items != few) {
+        PyMem_Free(items);
+    }
+    return made;
+}
+
+/* The next recipe's object [new]; NULL without an exception for Null. */
+static PyObject *build(builder *b)
+{
+    const node *n = b->next++;
+    const jc_word *w = &b->out[n->arg];
+    PyObject *made;
+    switch (n->op) {
+    case R_CONST:
+        return Py_NewRef(n->obj);
+    case R_NULL:
+        return NULL;
+    case R_SRC:
+        return Py_XNewRef(b->src[n->arg]);
+    case R_INT:
+        return PyLong_FromLongLong(w->i);
+    case R_FLOAT:
+        return PyFloat_FromDouble(w->d);
+    case R_BOOL:
+        return PyBool_FromLong(w->i != 0);
+    case R_COMPLEX:
+        return PyComplex_FromDoubles(w[0].d, w[1].d);
+    case R_OBJECT:
+        return Py_NewRef(w->o);
+    case R_NUMPY:
+        made = jc_box_np(n->typenum, w);
+        return made != NULL ? made : PyErr_NoMemory();
+    case R_BUILD:
+        return build_object(b, n->kind, n->arg);
+    case R_MEMO:
+        made = build(b);
+        b->memos[n->arg] = Py_XNewRef(made);
+        return made;
+    default:    /* R_REF */
+        return Py_XNewRef(b->memos[n->arg]);
+    }
+}
+
+int jc_recipe_build(const jc_recipe *r, PyObject *const *src, const jc_word *out, PyObject **dst)
+{
+    PyObject *few[FEW] = {NULL}, **memos = few;
+    if (r->n_memos > FEW && (memos = PyMem_Calloc((size_t)r->n_memos, sizeof(PyObject *))) == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    builder b = {r->nodes, src, out, memos};
+    int i, done = 0;
+    for (i = 0; i < r->count; i++) {
+        const node *n = b.next;
+        dst[i] = build(&b);
+        if (dst[i] == NULL && n->op != R_NULL && n->op != R_SRC && PyErr_Occurred()) {
+            done = -1;
+            break;
+        }
+    }
+    for (int k = 0; k < r->n_memos; k++) {
+        Py_XDECREF(memos[k]);
+    }
+    if (memos != few) {
+        PyMem_Free(memos);
+    }
+    while (done < 0 && i-- > 0) {
+        Py_CLEAR(dst[i]);
+    }
+    return done;
+}

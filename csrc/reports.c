@@ -1,0 +1,152 @@
+/* Floating-point reports: the hardware's sticky flags against the kinds that NumPy's errstate asks for.
+ *
+ * The flags are a filter: none set means that NumPy would report nothing.  Set ones count only if their kind is not
+ * 'ignore' in the current context.  Bits: 1 divide, 2 overflow, 4 underflow, 8 invalid.  errstate objects are
+ * immutable capsules in a context variable, so a kind mask belongs to a capsule for as long as it lives. */
+#include "npyapi.h"
+
+#include <fenv.h>
+#if defined(__x86_64__) || defined(_M_X64)
+#include <immintrin.h>
+#define JC_SSE 1
+#endif
+
+enum { DIVIDE = 1, OVERFLOW_ = 2, UNDERFLOW_ = 4, INVALID = 8 };
+
+static PyObject *errstate_var;      /* numpy._core.umath._extobj_contextvar */
+static PyObject *errstate_read;     /* () -> {'divide': 'warn', ...}, a C function */
+static PyObject *default_state;     /* the capsule of a context in which nothing was set */
+static PyObject *known_state;       /* the last other capsule asked about */
+static int default_mask, known_mask;
+
+#ifdef JC_SSE
+/* Flags of the SSE unit and of the x87 unit (bit positions agree): invalid 1, zero divide 4, overflow 8,
+ * underflow 16. */
+static inline unsigned flags_raw(void)
+{
+    unsigned raw = _mm_getcsr();
+#if defined(__GNUC__)
+    unsigned short x87;
+    __asm__ volatile("fnstsw %0" : "=am"(x87));
+    raw |= x87;
+#endif
+    return raw & 0x1d;
+}
+#endif
+
+/* The set flags as report bits. */
+static int flags_now(void)
+{
+#ifdef JC_SSE
+    unsigned raw = flags_raw();
+    return (raw & 0x04 ? DIVIDE : 0) | (raw & 0x08 ? OVERFLOW_ : 0) | (raw & 0x10 ? UNDERFLOW_ : 0)
+        | (raw & 0x01 ? INVALID : 0);
+#else
+    int raw = fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID);
+    return (raw & FE_DIVBYZERO ? DIVIDE : 0) | (raw & FE_OVERFLOW ? OVERFLOW_ : 0)
+        | (raw & FE_UNDERFLOW ? UNDERFLOW_ : 0) | (raw & FE_INVALID ? INVALID : 0);
+#endif
+}
+
+/* Clears the sticky flags; cheap when none is set. */
+void jc_reports_clear(void)
+{
+#ifdef JC_SSE
+    if (JC_LIKELY(flags_raw() == 0)) {
+        return;
+    }
+#endif
+    feclearexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID);
+}
+
+/* The kinds of the errstate in force that are not 'ignore'; -1 with an exception set. */
+static int read_mask(void)
+{
+    static const struct { const char *name; int bit; } kinds[] = {
+        {"divide", DIVIDE}, {"over", OVERFLOW_}, {"under", UNDERFLOW_}, {"invalid", INVALID},
+    };
+    PyObject *state = PyObject_CallNoArgs(errstate_read);
+    int mask = 0;
+    for (int i = 0; state != NULL && i < 4; i++) {
+        PyObject *kind = PyDict_Check(state) ? PyDict_GetItemString(state, kinds[i].name) : NULL;
+        if (kind == NULL || !PyUnicode_Check(kind)) {
+            PyErr_SetString(PyExc_TypeError, "numpy.geterr gives something unknown");
+            Py_CLEAR(state);
+            break;
+        }
+        mask |= PyUnicode_CompareWithASCIIString(kind, "ignore") != 0 ? kinds[i].bit : 0;
+    }
+    int done = state != NULL ? mask : -1;
+    Py_XDECREF(state);
+    return done;
+}
+
+static int mask_in_force(void)
+{
+    PyObject *state;
+    if (PyContextVar_Get(errstate_var, NULL, &state) < 0 || state == NULL) {
+        return -1;
+    }
+    if (state == default_state) {
+        Py_DECREF(state);
+        return default_mask;
+    }
+    if (state != known_state) {
+        int mask = read_mask();
+        if (mask < 0) {
+            Py_DECREF(state);
+            return -1;
+        }
+        known_mask = mask;
+        Py_XSETREF(known_state, Py_NewRef(state));
+    }
+    Py_DECREF(state);
+    return known_mask;
+}
+
+static int test_flags(int flags)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    int mask = mask_in_force();
+    if (mask < 0) {             /* cannot tell: the interpreter will */
+        PyErr_Clear();
+        mask = DIVIDE | OVERFLOW_ | UNDERFLOW_ | INVALID;
+    }
+    PyErr_Restore(type, value, traceback);
+    return flags & mask;
+}
+
+/* After a kernel: 0 when NumPy would have nothing to report, otherwise the bits of the set flags that count. */
+int jc_reports_test(void)
+{
+    int flags = flags_now();
+    return JC_LIKELY(flags == 0) ? 0 : test_flags(flags);
+}
+
+int jc_reports_symbols(PyObject *dict)
+{
+    static const jc_symbol table[] = {
+        {"jc_reports_clear", (void *)jc_reports_clear}, {"jc_reports_test", (void *)jc_reports_test}, {NULL, NULL},
+    };
+    return jc_symbols_put(dict, table);
+}
+
+int jc_reports_init(PyObject *module)
+{
+    PyObject *umath = PyImport_ImportModule("numpy._core.umath");
+    PyObject *fresh = PyContext_New();
+    int done = -1;
+    if (umath != NULL && fresh != NULL) {
+        Py_XSETREF(errstate_var, PyObject_GetAttrString(umath, "_extobj_contextvar"));
+        Py_XSETREF(errstate_read, PyObject_GetAttrString(umath, "_get_extobj_dict"));
+        if (errstate_var != NULL && errstate_read != NULL && PyContext_Enter(fresh) == 0) {
+            done = PyContextVar_Get(errstate_var, NULL, &default_state);
+            default_mask = done == 0 && default_state != NULL ? read_mask() : -1;
+            done = PyContext_Exit(fresh) < 0 || default_mask < 0 ? -1 : done;
+        }
+    }
+    Py_XDECREF(umath);
+    Py_XDECREF(fresh);
+    return done;
+}
