@@ -245,6 +245,27 @@ int32_t jc_nonfinite(const char *at, int64_t itemsize, int64_t n)
     return 0;
 }
 
+/* May adding the elements of reduction r, in whatever order, overflow or meet inf - inf?  (NaN and inf of one sign
+ * among them do neither.) */
+int32_t jc_sum_reports(jc_fill fill, void *state, int64_t r, int64_t itemsize, int64_t total)
+{
+    double sum = 0.0;
+    int signs = 0;
+    for (int64_t at = 0; at < total; at += JC_BLOCK) {
+        const char *elems[JC_REDUCTIONS];
+        const int64_t n = total - at < JC_BLOCK ? total - at : JC_BLOCK;
+        fill(state, at, n, elems);
+        for (int64_t i = 0; i < n; i++) {
+            const double x = itemsize == 4 ? (double)((const float *)elems[r])[i] : ((const double *)elems[r])[i];
+            if (x - x == 0.0)
+                sum += x < 0.0 ? -x : x;
+            else if (x == x)
+                signs |= x < 0.0 ? 1 : 2;
+        }
+    }
+    return signs == 3 || !(sum < (itemsize == 4 ? 3.0e38 : 1.7e308));
+}
+
 /* Is a result of minimum or maximum zero, while zeros of both signs are among the elements of reduction r? */
 int32_t jc_mixed_zeros(jc_fill fill, void *state, int64_t r, int64_t itemsize, const char *out, int64_t n_out,
                        int64_t total)

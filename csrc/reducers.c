@@ -142,6 +142,7 @@ int jc_blocks_symbols(PyObject *dict)
         {"jc_sort_axes", (const void *)(uintptr_t)&jc_sort_axes},
         {"jc_reduce", (const void *)(uintptr_t)&jc_reduce},
         {"jc_nonfinite", (const void *)(uintptr_t)&jc_nonfinite},
+        {"jc_sum_reports", (const void *)(uintptr_t)&jc_sum_reports},
         {"jc_mixed_zeros", (const void *)(uintptr_t)&jc_mixed_zeros},
         {"jc_fill_items", (const void *)(uintptr_t)&jc_fill_items},
     };

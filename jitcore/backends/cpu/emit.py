@@ -42,6 +42,7 @@ _HELPERS: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
     "jc_reduce": (I32, (PTR, PTR, I64, PTR, PTR, I64, PTR, I64)),
     "jc_fill_items": (VOID, (PTR, PTR, I64, I64)),
     "jc_mixed_zeros": (I32, (PTR, PTR, I64, I64, PTR, I64, I64)),
+    "jc_sum_reports": (I32, (PTR, PTR, I64, I64, I64)),
     "jc_nonfinite": (I32, (PTR, I64, I64)),
 }
 
@@ -129,7 +130,7 @@ def entry_alloca(function: ir.Function, kind: ir.Type, count: int, name: str = "
 
 
 @contextmanager
-def counted_loop(b: ir.IRBuilder, n: ir.Value, name: str, vectorise: bool = True
+def counted_loop(b: ir.IRBuilder, n: ir.Value, name: str
                  ) -> Iterator[tuple[ir.Value, Callable[[ir.Value], None]]]:
     """A loop over ``0 <= i < n``, nothing if ``n <= 0``; gives ``i`` and a function that notes an ``i1`` to be
     gathered with "or" over the loop.  Afterwards ``b`` stands behind the loop, and what was gathered is
@@ -150,15 +151,26 @@ def counted_loop(b: ir.IRBuilder, n: ir.Value, name: str, vectorise: bool = True
     i.add_incoming(following, b.block)
     bits.add_incoming(i32(0), before)
     bits.add_incoming(after, b.block)
-    branch = b.cbranch(b.icmp_signed("<", following, n), loop, done)
-    if not vectorise:
-        module = b.module
-        no = [module.add_metadata(["llvm.loop.vectorize.enable", ir.Constant(I1, 0)]),
-              module.add_metadata(["llvm.loop.unroll.disable"])]
-        branch.set_metadata("llvm.loop", module.add_metadata(no))
+    b.cbranch(b.icmp_signed("<", following, n), loop, done)
     last = b.block
     b.position_at_end(done)
     gathered = b.phi(I32, "gathered")
     gathered.add_incoming(i32(0), before)
     gathered.add_incoming(after, last)
     done.gathered = gathered if notes else None
+
+
+class _Typed:
+    """A function pointer with the signature that llvmlite asks a callee for."""
+
+    def __init__(self, pointer: ir.Value, type: ir.FunctionType) -> None:
+        self.pointer, self.function_type = pointer, type
+        self.type = type.as_pointer()
+
+    def get_reference(self) -> str:
+        return str(self.pointer.get_reference())
+
+
+def typed(pointer: ir.Value, type: ir.FunctionType) -> _Typed:
+    """``pointer`` as something that can be called."""
+    return _Typed(pointer, type)

@@ -7,11 +7,12 @@ Only ``backends.cpu`` uses it.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from llvmlite import ir
 
+from jitcore.backends.base import Part
 from jitcore.backends.cpu.emit import I32, I64, PTR, Unit, advance, entry_alloca, i32, i64, start, word
 from jitcore.backends.cpu.loops import Unsupported
 from jitcore.backends.scalar import LLVMBuilder
@@ -52,6 +53,7 @@ class Frame:
         self._plain_exits: dict[int, ir.Block] = {}
         self.inp, self.out, self.own = (self.b.load(word(self.b, self.ctx, k), typ=PTR) for k in range(3))
         self.has_work = False
+        self.checked: list[Callable[[], Part]] = []
 
     def helper(self, name: str, *args: ir.Value) -> ir.Value:
         return self.b.call(self.unit.helper(name), args)
@@ -181,7 +183,7 @@ class Frame:
         go_on = self.function.append_basic_block("on")
         if self.graph.exits[exit].values:
             out = self.function.append_basic_block(f"exit{exit}")
-            self._branch(condition, out, go_on)
+            self.branch(condition, out, go_on)
             self.move_to(out)
             self.leave(exit)
         else:
@@ -189,10 +191,11 @@ class Frame:
             if known is None:
                 known = self._plain_exits[exit] = self.function.append_basic_block(f"exit{exit}")
                 ir.IRBuilder(known).ret(i32(exit))
-            self._branch(condition, known, go_on)
+            self.branch(condition, known, go_on)
         self.move_to(go_on)
 
-    def _branch(self, condition: ir.Value, rare: ir.Block, usual: ir.Block) -> None:
+    def branch(self, condition: ir.Value, rare: ir.Block, usual: ir.Block) -> None:
+        """Jumps by ``condition``, which seldom holds."""
         branch = self.b.cbranch(condition, rare, usual)
         branch.set_weights([1, 2000])
 
@@ -205,6 +208,14 @@ class Frame:
         for condition in self.scalar.bails:
             self.leave_if(condition, exit)
         self.scalar.bails.clear()
+
+    def global_pointer(self, name: str) -> ir.Value:
+        """A pointer variable of the region, NULL at first, that Python code can set."""
+        known = self.unit.module.globals.get(name)
+        if known is None:
+            known = ir.GlobalVariable(self.unit.module, PTR, name)
+            known.initializer = ir.Constant(PTR, None)
+        return known
 
     def add_to_counter(self, index: int) -> None:
         """Adds one to word ``index`` of the context."""

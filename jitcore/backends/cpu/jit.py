@@ -6,17 +6,21 @@ that was made stays alive as long as its ``Compiled``.  Only ``backends.cpu`` us
 """
 from __future__ import annotations
 
+import ctypes
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import llvmlite.binding as llvm
 
 from jitcore import _core
 from jitcore.backends.base import Compiled, Lowered
+from jitcore.config import LOGGERS
 
 _LOCK = threading.RLock()
+_HOOK = ctypes.PYFUNCTYPE(None, ctypes.c_int64)
 
 
 @dataclass
@@ -27,7 +31,13 @@ class _Machine:
     triple: str
     layout: str
     passes: llvm.PipelineTuningOptions
-    known: set[str] = field(default_factory=set)
+
+
+def _target() -> llvm.TargetMachine:
+    """A target machine for the host; each JIT linker takes one for itself."""
+    return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, reloc="static",
+        codemodel="jitdefault", jit=True)
 
 
 @lru_cache(maxsize=1)
@@ -35,9 +45,7 @@ def _machine() -> _Machine:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     triple = llvm.get_process_triple()
-    features = llvm.get_host_cpu_features().flatten()
-    target = llvm.Target.from_triple(triple).create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=features, opt=2, reloc="static", codemodel="jitdefault", jit=True)
+    target = _target()
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
     for name, address in _core.symbols().items():
@@ -57,30 +65,52 @@ def optimise(text: str) -> llvm.ModuleRef:
     return module
 
 
+def _link(text: str, symbols: dict[str, int]) -> llvm.ExecutionEngine:
+    """Machine code in memory."""
+    for name, address in symbols.items():
+        llvm.add_symbol(name, address)
+    engine = llvm.create_mcjit_compiler(optimise(text), _target())
+    engine.finalize_object()
+    return engine
+
+
+class _Checked:
+    """Compiles the checked variants of a region's kernels when native code asks for them."""
+
+    def __init__(self, lowered: Lowered, engine: llvm.ExecutionEngine) -> None:
+        self.lowered, self.engine = lowered, engine
+        self.kept: dict[int, tuple[Any, ...]] = {}
+        self.hook = _HOOK(self._compile)
+        self._set(f"{lowered.symbol}.hook", ctypes.cast(self.hook, ctypes.c_void_p).value or 0)
+
+    def _set(self, name: str, address: int) -> None:
+        ctypes.c_void_p.from_address(self.engine.get_global_value_address(name)).value = address
+
+    def _compile(self, number: int) -> None:
+        """Never raises: without a checked variant the region goes on to leave at every report."""
+        try:
+            with _LOCK:
+                if number not in self.kept:
+                    part = self.lowered.checked[number]()
+                    engine = _link(part.llvm, part.symbols)
+                    self.kept[number] = (engine, part.keepalive)
+                    self._set(f"{self.lowered.symbol}.checked{number}", engine.get_function_address(part.symbol))
+        except Exception:
+            LOGGERS["compile"].exception("%s: no checked variant of kernel %d", self.lowered.symbol, number)
+
+
 def compile(lowered: Lowered) -> Compiled:
     """Machine code for a region.  Any failure raises; nothing is left half done."""
     start = time.perf_counter()
     with _LOCK:
-        machine = _machine()
-        for name, address in lowered.symbols.items():
-            llvm.add_symbol(name, address)
-        module = optimise(lowered.llvm)
-        engine = llvm.create_mcjit_compiler(module, _fresh_target())
-        engine.finalize_object()
+        engine = _link(lowered.llvm, lowered.symbols)
         address = engine.get_function_address(lowered.symbol)
+        checked = _Checked(lowered, engine) if lowered.checked else None
     if not address:
         raise RuntimeError(f"no code for {lowered.symbol}")
 
     def asm() -> str:
         with _LOCK:
-            return str(machine.target.emit_assembly(optimise(lowered.llvm)))
+            return str(_machine().target.emit_assembly(optimise(lowered.llvm)))
 
-    return Compiled(address, lowered, asm, time.perf_counter() - start, (engine, lowered.keepalive))
-
-
-def _fresh_target() -> llvm.TargetMachine:
-    """MCJIT takes its target machine for itself."""
-    machine = _machine()
-    return llvm.Target.from_triple(machine.triple).create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, reloc="static",
-        codemodel="jitdefault", jit=True)
+    return Compiled(address, lowered, asm, time.perf_counter() - start, (engine, lowered.keepalive, checked))

@@ -6,19 +6,20 @@ is taken before anything else reads its results.  Only ``backends.cpu`` uses it.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce as fold
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.emit import I8, I64, PTR, entry_alloca, i32, i64, word
+from jitcore.backends.base import Part
+from jitcore.backends.cpu.emit import I8, I32, I64, PTR, VOID, Unit, entry_alloca, i32, i64, typed, word
 from jitcore.backends.cpu.frame import Arr, Frame
 from jitcore.backends.cpu.loops import BLOCK, KernelCode, registers
 from jitcore.backends.cpu.reduce import Reductions
 from jitcore.ir.graph import Value
 from jitcore.ir.types import ArrayType
 from jitcore.kernels.ir import Kernel
-from jitcore.ops.builder import FLOATS, ITEMSIZE
+from jitcore.ops.builder import ITEMSIZE
 from jitcore.ops.op import Op
 
 
@@ -46,7 +47,7 @@ class KernelCall:
                                         for index in self.code.inputs}
         outputs = self._allocate(strides)
         prepared = Reductions(frame, kernel, total, self.exit) if kernel.reductions else None
-        reports = self.code.reports or any(r.exit is not None and r.dtype in FLOATS for r in kernel.reductions)
+        reports = self.code.reports or prepared is not None and prepared.may_report()
         if reports:
             frame.helper("jc_reports_clear")
         targets = [arr.data for arr in outputs]
@@ -57,11 +58,12 @@ class KernelCall:
         if not direct:
             state, dims = self._state(strides, targets)
         if direct:
-            bits = self._direct(targets, total, False)
+            bits = b.call(self.code.compute(), self._direct_args(targets, total))
         elif prepared is not None:
             bits = prepared.run(self.code.fill(), state, dims)
         else:
-            bits = self._blocks(False, state, dims)
+            assert state is not None and dims is not None
+            bits = frame.helper("jc_blocks", self.code.fill(), state, i64(self.nd), dims, i64(BLOCK))
         if self._can_bail():
             frame.leave_if(b.icmp_unsigned("!=", bits, i32(0)), self.exit)
         if reports:
@@ -118,12 +120,12 @@ class KernelCall:
         return [frame.b.load(word(frame.b, result, k), typ=I64) for k in range(self.nd)]
 
     # -- the ways -------------------------------------------------------------------------------------
-    def _direct(self, targets: list[ir.Value], total: ir.Value, checked: bool) -> ir.Value:
+    def _direct_args(self, targets: list[ir.Value], total: ir.Value) -> list[ir.Value]:
         frame, body = self.frame, self.kernel.body
         args = [frame.array(body[index].value).data for index in self.code.inputs] + targets
         for index in self.code.scalars:
             args += registers(frame.number(body[index].value))
-        return frame.b.call(self.code.compute(checked), [*args, i64(0), total])
+        return [*args, i64(0), total]
 
     def _state(self, strides: dict[int, list[ir.Value]], targets: list[ir.Value]) -> tuple[ir.Value, ir.Value]:
         """The state that ``fill`` reads, and the lengths in the order of the loop."""
@@ -152,9 +154,6 @@ class KernelCall:
             frame.helper("jc_sort_axes", i64(self.nd), order, dims, i64(len(rows)), frame.words(rows))
         return state, dims
 
-    def _blocks(self, checked: bool, state: ir.Value, dims: ir.Value) -> ir.Value:
-        return self.frame.helper("jc_blocks", self.code.fill(checked), state, i64(self.nd), dims, i64(BLOCK))
-
     def _look(self, direct: bool, targets: list[ir.Value], total: ir.Value, state: ir.Value | None,
               dims: ir.Value | None, reductions: Reductions | None) -> None:
         """Takes the exit if NumPy would report something.
@@ -168,15 +167,48 @@ class KernelCall:
             frame.leave_if(raised, self.exit)
             return
         look, clean = frame.function.append_basic_block("look"), frame.function.append_basic_block("clean")
-        frame._branch(raised, look, clean)
+        frame.branch(raised, look, clean)
         frame.move_to(look)
-        if direct:
-            real = self._direct([ir.Constant(PTR, None)] * len(targets), total, True)
-        else:
-            assert state is not None and dims is not None
-            real = self._blocks(True, state, dims)
-        frame.leave_if(b.icmp_unsigned("!=", real, i32(0)), self.exit)
+        if self.code.reports:
+            self._run_checked(direct, targets, total, state, dims)
         if reductions is not None:
-            reductions.leave_if_odd()
+            reductions.leave_if_odd(self.code.fill(), state)
         b.branch(clean)
         frame.move_to(clean)
+
+    def _run_checked(self, direct: bool, targets: list[ir.Value], total: ir.Value, state: ir.Value | None,
+                     dims: ir.Value | None) -> None:
+        """Runs the checked variant; the first time it is compiled, and the region leaves."""
+        frame, b = self.frame, self.frame.b
+        missing, there = frame.function.append_basic_block("missing"), frame.function.append_basic_block("there")
+        number = len(frame.checked)
+        frame.checked.append(self._checked(direct, f"{frame.function.name}.k{self.kernel.number}"))
+        at = b.load(frame.global_pointer(f"{frame.function.name}.checked{number}"), typ=PTR)
+        b.cbranch(b.icmp_unsigned("==", at, ir.Constant(PTR, None)), missing, there)
+        frame.move_to(missing)
+        # Compiling may let other threads run: nothing that was read before holds any more.
+        hook = b.load(frame.global_pointer(f"{frame.function.name}.hook"), typ=PTR)
+        b.call(typed(hook, ir.FunctionType(VOID, [I64])), [i64(number)])
+        frame.leave(self.exit)
+        frame.move_to(there)
+        if direct:
+            args = self._direct_args([ir.Constant(PTR, None)] * len(targets), total)
+            real = b.call(typed(at, ir.FunctionType(I32, [a.type for a in args])), args)
+        else:
+            assert state is not None and dims is not None
+            real = frame.helper("jc_blocks", at, state, i64(self.nd), dims, i64(BLOCK))
+        frame.leave_if(b.icmp_unsigned("!=", real, i32(0)), self.exit)
+
+    def _checked(self, direct: bool, name: str) -> Callable[[], Part]:
+        """Makes the code of the checked variant."""
+        kernel, ops, exact = self.kernel, self.code.ops, self.code.exact
+
+        def make() -> Part:
+            unit = Unit(name)
+            code = KernelCode(unit, kernel, ops, name, exact)
+            function = code.compute(True) if direct else code.fill(True)
+            function.linkage = "external"
+            unit.hook.finish()
+            return Part(function.name, str(unit.module), unit.symbols, tuple(unit.keepalive))
+
+        return make

@@ -278,7 +278,7 @@ class _Compute:
         copied = [] if self.checked else [i for i in self.targets if code.stages[i] == stage]
         if not work and not copied:
             return None
-        with counted_loop(self.b, self.n, f"stage{stage}", not self.checked) as (i, note):
+        with counted_loop(self.b, self.n, f"stage{stage}") as (i, note):
             s = LLVMBuilder(self.b, code.unit.hook)
             values: dict[int, Scalar] = {}
 

@@ -84,13 +84,33 @@ class Reductions:
         mask = sum(1 << (nd - 1 - axis if backward else axis) for axis in kernel.reductions[0].axes)
         return frame.helper("jc_reduce", fill, state, i64(n), reducers, outs, i64(nd), dims, i64(mask))
 
-    def leave_if_odd(self) -> None:
-        """Takes the exit of a reduction that gave inf or NaN."""
-        frame = self.frame
+    def may_report(self) -> bool:
+        """Whether NumPy might report something about the reductions themselves."""
+        return any(self._reports(r) for r in self.kernel.reductions)
+
+    def _reports(self, r: Reduction) -> bool:
+        return r.exit is not None and r.op in ("add", "multiply") and r.dtype in FLOATS
+
+    def leave_if_odd(self, fill: ir.Function, state: ir.Value | None) -> None:
+        """Takes the exit of a reduction that may have met what NumPy reports: its result is inf or NaN, and
+        the elements do not explain it."""
+        frame, b = self.frame, self.frame.b
         for k, r in enumerate(self.kernel.reductions):
-            if r.dtype in FLOATS and r.exit is not None:
-                odd = frame.helper("jc_nonfinite", self._where(k), i64(ITEMSIZE[r.dtype]), self.counts[k])
-                frame.leave_if(frame.b.icmp_unsigned("!=", odd, i32(0)), r.exit)
+            if not self._reports(r):
+                continue
+            size = i64(ITEMSIZE[r.dtype])
+            odd = b.icmp_unsigned("!=", frame.helper("jc_nonfinite", self._where(k), size, self.counts[k]), i32(0))
+            if r.op == "add" and r.initial is None:
+                assert state is not None
+                look, fine = frame.function.append_basic_block("odd"), frame.function.append_basic_block("fine")
+                frame.branch(odd, look, fine)
+                frame.move_to(look)
+                real = frame.helper("jc_sum_reports", fill, state, i64(k), size, self.total)
+                frame.leave_if(b.icmp_unsigned("!=", real, i32(0)), r.exit or 0)
+                b.branch(fine)
+                frame.move_to(fine)
+            else:
+                frame.leave_if(odd, r.exit or 0)
 
     def finish(self, fill: ir.Function, state: ir.Value | None) -> None:
         """Puts the results among the frame's values.  Which zero minimum and maximum of floats give depends on
