@@ -12,10 +12,11 @@ import inspect
 import sys
 import types
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, NamedTuple
 
 from jitcore.bytecode import v311, v312, v313
-from jitcore.bytecode.tables import Context, Step, Version, interpret
+from jitcore.bytecode.tables import Context, Translator, Version, interpret
 
 _VERSIONS = {table.TABLE.number: table.TABLE for table in (v311, v312, v313)}
 
@@ -34,8 +35,7 @@ class Handler(NamedTuple):
     lasti: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Instr:
+class Instr(NamedTuple):
     """One canonical instruction.
 
     ``op`` is a key of ``canonical.OPS``, ``arg`` what that entry says.  ``op_unit`` is the unit of the
@@ -119,50 +119,54 @@ def decode(code: types.CodeType) -> Code:
     version = VERSION
     if version is None:
         raise NotImplementedError(f"no instruction table for CPython {sys.version_info[0]}.{sys.version_info[1]}")
+    table, kw_names = _by_opcode(version), dis.opmap.get("KW_NAMES", -1)
     names = _slot_names(code)
     instructions: list[Instr] = []
     index: dict[int, int] = {}
-    raw = code.co_code
+    opcodes, opargs = code.co_code[::2], code.co_code[1::2]
     lines = [position[0] or 0 for position in code.co_positions()]
     ctx = Context(code)
-    n_units = len(raw) // 2
-    start: int | None = None                    # of the instruction, prefixes and folded ones included
+    n_units = len(opcodes)
+    start = -1                                  # of the instruction, prefixes and folded ones included
     unit = extended = 0
     while unit < n_units:
-        opcode, oparg = raw[2 * unit], raw[2 * unit + 1] | extended
-        if start is None:
+        if start < 0:
             start = unit
+        op_unit, opcode, oparg = unit, opcodes[unit], opargs[unit] | extended
+        unit += 1
         if opcode == _EXTENDED_ARG:
             extended = oparg << 8
-            unit += 1
             continue
         extended = 0
-        op_unit = unit
-        unit += 1
-        while unit < n_units and raw[2 * unit] == _CACHE:
+        while unit < n_units and opcodes[unit] == _CACHE:
             unit += 1
-        opname = dis.opname[opcode]
-        if opname in version.folded:
-            if opname == "KW_NAMES":
+        translate = table[opcode]
+        if translate is None:
+            if opcode == kw_names:
                 ctx.kwnames = code.co_consts[oparg]
             continue
         ctx.next_unit = unit
         index[start] = len(instructions)
-        for position, step in enumerate(_steps(version, ctx, opname, oparg)):
-            instructions.append(Instr(step.op, step.arg, start, unit, op_unit, lines[op_unit], step.target,
-                                      mid=position > 0))
+        mid = False
+        for op, arg, target in translate(ctx, oparg):
+            instructions.append(Instr(op, arg, start, unit, op_unit, lines[op_unit], target, mid))
+            mid = True
         ctx.kwnames = ()
-        start = None
+        start = -1
     handlers = _exception_table(code)
     targets = frozenset(i.target for i in instructions if i.target is not None) | {h.target for *_, h in handlers}
     return Code(code, instructions, names, version.null_first, targets, handlers, index)
 
 
-def _steps(version: Version, ctx: Context, opname: str, oparg: int) -> tuple[Step, ...]:
-    translate = version.translate.get(opname)
-    if translate is None:
-        translate = interpret(opname, version.left.get(opname, "an instruction that jitcore does not know"))
-    return translate(ctx, oparg)
+@cache
+def _by_opcode(version: Version) -> list[Translator | None]:
+    """The translator of every opcode; None for those that the next instruction takes in."""
+    table: list[Translator | None] = []
+    for opname in dis.opname[:256]:
+        reason = version.left.get(opname, "an instruction that jitcore does not know")
+        translate = version.translate.get(opname, interpret(opname, reason))
+        table.append(None if opname in version.folded else translate)
+    return table
 
 
 def _slot_names(code: types.CodeType) -> tuple[str, ...]:

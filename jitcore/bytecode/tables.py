@@ -35,7 +35,7 @@ class Context:
 Translator = Callable[[Context, int], tuple[Step, ...]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Version:
     """A CPython version's table.
 

@@ -5,6 +5,7 @@ import dis
 import itertools
 import operator
 import sys
+from functools import cache
 
 import pytest
 
@@ -33,10 +34,15 @@ def _groups(code):
     return groups
 
 
+@cache
+def _listed():
+    """(code, what it decodes to, what dis sees) for the corpus; dis takes most of these tests' time."""
+    return [(code, decoded, _groups(code)) for code, decoded in corpus()]
+
+
 def test_units_caches_and_lines():
-    for code, decoded in corpus():
+    for code, decoded, groups in _listed():
         heads = [i for i in decoded.instructions if not i.mid]
-        groups = _groups(code)
         assert [(i.unit, i.op_unit, i.next_unit) for i in heads] \
             == [(start, instr.offset // 2, end) for start, instr, end in groups], code
         assert [i.line for i in heads] == [instr.positions.lineno or 0 for _, instr, _ in groups], code
@@ -58,9 +64,9 @@ def test_the_stream_has_no_holes_and_an_index():
 
 def test_jump_targets():
     jumps = 0
-    for code, decoded in corpus():
-        by_unit = {start: instr.opname for start, instr, _ in _groups(code)}
-        for start, instr, _ in _groups(code):
+    for _, decoded, groups in _listed():
+        by_unit = {start: instr.opname for start, instr, _ in groups}
+        for start, instr, _ in groups:
             ours = decoded.instructions[decoded.at(start)]
             if instr.opcode not in dis.hasjrel or ours.op == "INTERPRET":
                 assert ours.target is None
@@ -78,8 +84,8 @@ def test_jump_targets():
 def test_arguments():
     symbols = {"lt": "<", "le": "<=", "eq": "==", "ne": "!=", "gt": ">", "ge": ">="}
     seen = set()
-    for code, decoded in corpus():
-        for start, instr, _ in _groups(code):
+    for _, decoded, groups in _listed():
+        for start, instr, _ in groups:
             ours = decoded.instructions[decoded.at(start)]
             if ours.op == "LOAD_CONST":
                 assert ours.arg is instr.argval
