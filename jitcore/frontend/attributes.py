@@ -29,7 +29,7 @@ from jitcore.frontend.values import (
     Sequence,
     Slice,
 )
-from jitcore.guards.guard import Absent
+from jitcore.guards.guard import TypeIs
 from jitcore.guards.sources import Attr
 
 _METHOD_DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType)
@@ -132,27 +132,25 @@ def class_attribute(cls: type, name: str) -> Any:
 
 def _of_instance(m: Machine, obj: Opaque, name: str) -> Abstract | Redirect:
     cls = obj.type
-    if cls.__getattribute__ is not object.__getattribute__:
-        raise Unsupported(f"{cls.__name__} has its own way to find attributes")
+    if cls.__getattribute__ is not object.__getattribute__ or obj.source is None:
+        raise Unsupported(f"attribute {name} of a {cls.__name__}")
     found = class_attribute(cls, name)
-    if found is not _MISSING and (hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")):
+    type_version(m, obj)
+    if isinstance(found, types.MemberDescriptorType):
+        return _of_slot(m, obj, found, Attr(obj.source, name))
+    if hasattr(type(found), "__set__") or hasattr(type(found), "__delete__"):
         if type(found) is property and isinstance(found.fget, types.FunctionType):
-            type_version(m, obj)
             return Redirect(constant(m, found.fget), [obj])
         raise Unsupported(f"attribute {name} of a {cls.__name__}")
-    type_version(m, obj)
     namespace = _instance_dict(obj)
-    if namespace is not None:
-        assert obj.source is not None
-        source = Attr(obj.source, name)
-        if name in namespace:
-            return read(m, namespace[name], source)
-        if found is not _MISSING:
-            m.guard(Absent(source))
-    elif cls.__dictoffset__ != 0:
-        raise Unsupported(f"attribute {name} of an object made inside")
+    if namespace is not None and name in namespace:
+        return read(m, namespace[name], Attr(obj.source, name))
     if found is _MISSING:
         raise Unsupported(f"attribute {name} of a {cls.__name__} is not in its dict")
+    if not hasattr(type(found), "__get__"):
+        return read(m, found, Attr(obj.source, name))
+    if cls.__dictoffset__:
+        return _of_class_behind_dict(m, obj, found, name)
     if isinstance(found, types.FunctionType):
         return Method(constant(m, found), obj)
     if type(found) is staticmethod and isinstance(found.__func__, types.FunctionType):
@@ -161,9 +159,25 @@ def _of_instance(m: Machine, obj: Opaque, name: str) -> Abstract | Redirect:
         return Method(constant(m, found.__func__), Known(cls))
     if isinstance(found, types.MethodDescriptorType):
         return NativeMethod(obj, name)
-    if not hasattr(type(found), "__get__"):
-        return constant(m, found)
     raise Unsupported(f"attribute {name} of a {cls.__name__}")
+
+
+def _of_slot(m: Machine, obj: Opaque, slot: types.MemberDescriptorType, source: Attr) -> Abstract:
+    try:
+        value = slot.__get__(obj.obj)
+    except AttributeError:
+        raise Unsupported(f"attribute {source.name} is absent") from None
+    return read(m, value, source)
+
+
+def _of_class_behind_dict(m: Machine, obj: Opaque, found: Any, name: str) -> Abstract:
+    """A method of an instance that has a dict, which could hide it: the function of the bound method is guarded."""
+    assert obj.source is not None
+    if not isinstance(found, types.FunctionType):
+        raise Unsupported(f"attribute {name} of a {obj.type.__name__}")
+    bound = Attr(obj.source, name)
+    m.guard(TypeIs(bound, types.MethodType))
+    return Method(read(m, found, Attr(bound, "__func__")), obj)
 
 
 def _instance_dict(obj: Opaque) -> dict[str, Any] | None:

@@ -145,8 +145,4 @@ def return_value(m: Machine, instr: Instr) -> None:
 
 @handles("RAISE")
 def raise_(m: Machine, instr: Instr) -> None:
-    """The interpreter raises.  Inside an inlined call nothing has happened yet: it does that call itself."""
-    if m.depth > 1:
-        m.end_by_restart("an exception is raised")
-        return
     raise Leaves("an exception is raised")

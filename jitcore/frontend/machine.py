@@ -99,14 +99,13 @@ class Machine:
             if handler is None:
                 raise Leaves(_left_reason(instr))
             handler(self, instr)
-        except (Unsupported, CannotPin) as error:
+        except (Unsupported, CannotPin, Leaves) as error:
             assert len(frames) == depth, "a handler gave up after it had called"
             frame.stack[:] = stack
-            self._give_up(frame, instr, str(error) or type(error).__name__, False)
-        except Leaves as error:
-            assert len(frames) == depth, "a handler gave up after it had called"
-            frame.stack[:] = stack
-            self._give_up(frame, instr, str(error), True)
+            if _only_raises(frame):
+                self._give_up_raising(frame, instr)
+            else:
+                self._give_up(frame, instr, str(error) or type(error).__name__, isinstance(error, Leaves))
 
     @property
     def frame(self) -> Frame:
@@ -207,6 +206,14 @@ class Machine:
         exit = Exit("return", maker.values, self.frame.instr.unit, result=result, line=self.builder.line)
         self.end(self.builder.graph.add_exit(exit))
 
+    def _give_up_raising(self, frame: Frame, instr: Instr) -> None:
+        """An exception is being made.  In an inlined call nothing has happened yet: the interpreter does that call."""
+        reason = "an exception is raised"
+        if self.depth > 1:
+            self.end_by_restart(reason)
+        else:
+            self._give_up(frame, instr, reason, True)
+
     def _give_up(self, frame: Frame, instr: Instr, reason: str, leave: bool) -> None:
         """The instruction cannot be in the region: end the path there, or cut the inlined call it is in."""
         if self.depth > 1:
@@ -251,6 +258,16 @@ class Machine:
 
 
 _LOOPS = ("GET_ITER", "FOR_ITER", "JUMP_BACKWARD")
+
+
+def _only_raises(frame: Frame) -> bool:
+    """Whether all that the code can do from the present instruction on is to raise."""
+    for instr in frame.code.instructions[frame.index - 1:]:
+        if instr.op == "RAISE":
+            return True
+        if instr.target is not None or instr.op in ("RETURN_VALUE", "RERAISE"):
+            return False
+    return False
 
 
 def _left_reason(instr: Instr) -> str:
