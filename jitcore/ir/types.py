@@ -36,7 +36,9 @@ class ScalarType(Type):
     weak: bool
 
     def __str__(self) -> str:
-        return _WEAK_NAMES[self.dtype.char] if self.weak else dtype_name(self.dtype)
+        if self.weak:
+            return _WEAK_NAMES[self.dtype.char]
+        return "bool_" if self.dtype.char == "?" else dtype_name(self.dtype)  # "bool" is Python's
 
 
 @dataclass(frozen=True)

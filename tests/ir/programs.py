@@ -44,6 +44,16 @@ class _Maker:
     def pick(self, options: list) -> object:
         return self.draw(st.sampled_from(options))
 
+    def recent(self, values: list[Value]) -> Value:
+        """One of ``values``, more often one of the last, so that operations form chains."""
+        return self.pick(values[-3:] if self.chance(60) else values)
+
+    def dtype(self, known) -> str | None:
+        """A dtype of ``known`` of which there is an array or a strong scalar."""
+        there = self.of(lambda t: isinstance(t, (ArrayType, ScalarType)) and not getattr(t, "weak", False)
+                        and t.dtype.char in known)
+        return self.recent(there).type.dtype.char if there else None
+
     def chance(self, percent: int) -> bool:
         return self.draw(st.integers(0, 99)) < percent
 
@@ -91,6 +101,8 @@ class _Maker:
         ndim = self.pick([0, 1, 1, 2, 2])
         shape = tuple(self.pick(LENGTHS) for _ in range(ndim))
         layout = self.pick(["C", "F", "A"]) if ndim == 2 else self.pick(["C", "A"]) if ndim else "C"
+        if self.chance(40):
+            char = "d"
         data = self.elements(char, shape)
         if layout == "F":
             data = np.asfortranarray(data)
@@ -136,8 +148,8 @@ class _Maker:
 
     def step(self) -> None:
         getattr(self, "make_" + self.pick([
-            "const", "const", "idx", "py", "check", "binary", "binary", "binary", "unary", "cast", "where", "view",
-            "view", "reduce", "splat", "load", "again", "compare", "copy"]))()
+            "const", "idx", "py", "check", "binary", "binary", "binary", "binary", "unary", "unary", "cast", "where",
+            "view", "view", "reduce", "splat", "load", "again", "compare", "copy"]))()
 
     def make_const(self) -> None:
         char = self.pick(list(SPECIAL))
@@ -168,15 +180,19 @@ class _Maker:
         if conditions and self.chance(50):
             self.emit("check", (self.pick(conditions),), exit=self.exit())
         elif ints:
-            self.emit("same", (self.pick(ints), self.pick(ints)), exit=self.exit())
+            a = self.pick(ints)
+            self.emit("same", (a, self.pick([a, a, self.pick(ints)])), exit=self.exit())
 
     def make_binary(self) -> None:
-        char = self.pick(list(BINARY))
-        numbers = self.numbers(char)
-        if numbers:
-            a, b = self.pick(numbers), self.pick(numbers)
+        char = self.dtype(BINARY)
+        if char is not None:
+            numbers = self.numbers(char)
+            a, b = self.recent(numbers), self.recent(numbers)
+            if self.chance(30):
+                b = self.const(np.dtype(char).type(self.pick(SPECIAL[char])), strong(char))
+                a, b = (b, a) if self.chance(30) else (a, b)
             op = self.pick(BINARY[char])
-            exit = self.pick([None, 0, 0, self.exit()])
+            exit = self.pick([None, None, None, self.exit()])
             if op == "left_shift" or (op == "floor_divide" and exit is None):
                 exit = None if op == "left_shift" else 0
             self.elementwise(op, f"{char}{char}->{char}", (a, b), exit)
@@ -188,22 +204,23 @@ class _Maker:
             self.elementwise("less", f"{char}{char}->?", (self.pick(numbers), self.pick(numbers)), None)
 
     def make_unary(self) -> None:
-        char = self.pick(list(UNARY))
-        numbers = self.numbers(char)
-        if numbers:
-            self.elementwise(self.pick(UNARY[char]), f"{char}->{char}", (self.pick(numbers),), self.pick([None, 0]))
+        char = self.dtype(UNARY)
+        if char is not None:
+            self.elementwise(self.pick(UNARY[char]), f"{char}->{char}", (self.recent(self.numbers(char)),),
+                             self.pick([None, None, None, 0]))
 
     def make_cast(self) -> None:
         numbers = self.of(lambda t: isinstance(t, (ArrayType, ScalarType)) and t.dtype.kind != "c")
         if not numbers:
             return
-        value, char = self.pick(numbers), self.pick(["d", "f", "l", "?", "e", "h"])
+        value, char = self.recent(numbers), self.pick(["d", "f", "l", "?", "e", "h"])
         if isinstance(value.type, ScalarType):
-            self.emit("cast", (value,), strong(char), exit=self.exit(), dtype=char)
+            self.emit("cast", (value,), strong(char), exit=self.pick([None, self.exit()]) if not value.type.weak
+                      else self.exit(), dtype=char)
         else:
             layout = elementwise_layout((value,), value.shape)
-            self.emit("cast", (value,), array(char, value.type.ndim, layout), shape=value.shape, exit=self.exit(),
-                      dtype=char)
+            self.emit("cast", (value,), array(char, value.type.ndim, layout), shape=value.shape,
+                      exit=self.pick([None, self.exit()]), dtype=char)
 
     def make_where(self) -> None:
         char = self.pick(["d", "l"])
@@ -216,7 +233,7 @@ class _Maker:
         arrays = [value for value in self.arrays() if value.type.ndim in (1, 2)]
         if not arrays:
             return
-        source = self.pick(arrays)
+        source = self.recent(arrays)
         ndim, layout = source.type.ndim, source.type.layout
         strides = [self.emit("stride", (source,), INT, axis=axis) for axis in range(ndim)]
         shape, zero = list(source.shape), self.const(0, INT)
@@ -301,7 +318,7 @@ class _Maker:
             self.step()
 
     def finish(self) -> None:
-        values = tuple(self.draw(st.lists(st.sampled_from(self.pool), min_size=1, max_size=5)))
+        values = tuple(self.recent(self.pool) for _ in range(self.draw(st.integers(1, 4))))
         items = [FromValue(k) for k in range(len(values))]
         result = Build("tuple", (*items, items[0], Const(None), Const("a;'b\""), Const(1.5), FromSource(0), NULL))
         index = self.graph.add_exit(Exit("return", values, 4, result=result, line=9))
@@ -364,7 +381,7 @@ def programs(draw: st.DrawFn) -> tuple[Graph, list[object]]:
         maker.input_array()
     for _ in range(draw(st.integers(0, 2))):
         maker.input_scalar()
-    maker.steps(2, 10)
+    maker.steps(3, 14)
     maker.flow()
     maker.steps(1, 6)
     maker.finish()
