@@ -1,0 +1,116 @@
+"""View propagation, by text."""
+import numpy as np
+
+from jitcore.ir.interp import run
+from jitcore.ops.table import OPS
+from jitcore.passes import views
+
+from .texts import expect, graph_of, unchanged
+
+
+def body(lines: str, values: str = "%12", layout: str = "C") -> str:
+    return f"""
+input %0: float64[2{layout}] (%2, %3)
+input %1: float64
+b0:
+  %2: int = dim %0 {{axis=0}}
+  %3: int = dim %0 {{axis=1}}
+  %4: int = const 0
+{lines}
+  exit 1
+exit 1: return values({values}) result=v0
+exit 2: leave unit=2
+"""
+
+
+TRANSPOSED = """
+  %5: float64[2C] (%2, %3) = ew.add.dd->d %0, %1 !0
+  %6: int = stride %5 {axis=0}
+  %7: int = stride %5 {axis=1}
+  %8: float64[2F] (%3, %2) = view.transpose %5, %4, %7, %6 {arg=(1, 0)}
+  %12: float64[2F] (%3, %2) = ew.exp.d->d %8 !0"""
+
+
+def test_transpose():
+    expect(body(TRANSPOSED), views.run, body("""
+  %6: int = stride %0 {axis=0}
+  %7: int = stride %0 {axis=1}
+  %13: float64[2F] (%3, %2) = view.transpose %0, %4, %7, %6 {arg=(1, 0)}
+  %14: float64[2F] (%3, %2) = ew.add.dd->d %13, %1 !0
+  %12: float64[2F] (%3, %2) = ew.exp.d->d %14 !0"""))
+
+
+def test_same_results():
+    graph, moved = graph_of(body(TRANSPOSED)), graph_of(body(TRANSPOSED))
+    assert views.run(moved) == 1
+    for shape in ((3, 4), (1, 4), (4, 1), (0, 3)):
+        x = np.arange(float(np.prod(shape))).reshape(shape)
+        (exit, (a,)), (other, (b,)) = (run(g, [x, np.float64(2)], OPS) for g in (graph, moved))
+        assert exit == other == 1 and a.strides == b.strides and a.tobytes() == b.tobytes()
+
+
+SLICED = """
+  %5: float64[2C] (%2, %3) = ew.add.dd->d %0, %1{exit}
+  %6: int = stride %5 {{axis=0}}
+  %7: int = stride %5 {{axis=1}}
+  %9: int = const 1
+  %10: int = idx.satsub %2, %9
+  %8: float64[2C] (%10, %3) = view.slice %5, %6, %6, %7 {{arg=(1, None, None)}}
+  %12: float64[2C] (%10, %3) = ew.exp.d->d %8"""
+
+
+def test_slice_only_without_reports():
+    # Elements outside of the slice would no longer be looked at.
+    unchanged(body(SLICED.format(exit=" !0")), views.run)
+    expect(body(SLICED.format(exit="")), views.run, body("""
+  %6: int = stride %0 {axis=0}
+  %7: int = stride %0 {axis=1}
+  %9: int = const 1
+  %10: int = idx.satsub %2, %9
+  %13: float64[2C] (%10, %3) = view.slice %0, %6, %6, %7 {arg=(1, None, None)}
+  %14: float64[2C] (%10, %3) = ew.add.dd->d %13, %1
+  %12: float64[2C] (%10, %3) = ew.exp.d->d %14"""))
+
+
+def test_what_is_seen_stays():
+    unchanged(body(TRANSPOSED, "%8"), views.run)          # its base is the operation's result
+    unchanged(body(TRANSPOSED, "%5, %12"), views.run)
+
+
+def test_other_uses_need_the_whole():
+    unchanged(body(TRANSPOSED + "\n  %11: float64[2C] (%2, %3) = ew.exp.d->d %5", "%11, %12"), views.run)
+
+
+def test_a_reduction_sees_the_order():
+    unchanged(body(TRANSPOSED.replace("float64[2F] (%3, %2) = ew.exp.d->d %8 !0",
+                                      "float64 = reduce.add.dd->d %8 {axes=None, keepdims=False} !0")), views.run)
+
+
+def test_strided_operands_have_other_strides():
+    unchanged(body(TRANSPOSED.replace("%5: float64[2C]", "%5: float64[2A]").replace("2F] (%3, %2)", "2A] (%3, %2)"),
+                   layout="A"), views.run)
+
+
+def test_items_of_another_size():
+    unchanged(body(TRANSPOSED.replace("float64[2C] (%2, %3) = ew.add.dd->d", "bool[2C] (%2, %3) = ew.less.dd->?")
+                   .replace("float64[2F] (%3, %2) = view", "bool[2F] (%3, %2) = view")
+                   .replace("float64[2F] (%3, %2) = ew.exp.d->d %8 !0", "bool[2F] (%3, %2) = ew.logical_not.?->? %8")),
+              views.run)
+
+
+def test_an_exit_in_between_comes_first():
+    check = "  same %2, %3 !2\n  %8:"
+    unchanged(body(TRANSPOSED.replace("  %8:", check)), views.run)
+
+
+def test_stores():
+    unchanged(body(TRANSPOSED + "\n  store %12, %1, %4, %4"), views.run)
+
+
+def test_chain():
+    """The view moves up through a chain, one operation after the other."""
+    graph = graph_of(body(TRANSPOSED.replace("ew.add.dd->d %0, %1 !0", "ew.add.dd->d %15, %1 !0").replace(
+        "\n  %5", "\n  %15: float64[2C] (%2, %3) = ew.sqrt.d->d %0 !0\n  %5", 1)))
+    assert views.run(graph) == 2
+    ops = [(node.op, node.attrs.get("op")) for node in graph.nodes() if node.op in ("ew", "view")]
+    assert ops == [("view", None), ("ew", "sqrt"), ("ew", "add"), ("ew", "exp")]
