@@ -55,10 +55,10 @@ class Evil(str):
 
 def make(x: object = 1) -> FunctionType:
     def inner(y: object = 2, *, z: object = 3) -> object:
-        return x, y, z, empty  # noqa: F821
+        return x, y, z, empty
 
     if x is empty_marker:
-        empty = 0  # noqa: F841
+        empty = 0
         del empty
     else:
         empty = 4
@@ -75,22 +75,24 @@ base = np.arange(24.0).reshape(4, 6)
 bytes_ = np.zeros(65, np.uint8)
 
 OBJECTS: list[object] = [
-    0, 1, -1, 2**30, -2**30, 2**62, 2**63 - 1, -2**63, 2**63, -2**63 - 1, 10**40, True, False, 0.5, -0.0, float("nan"), 1j,
-    "x", "rate", "é", "".join(["ra", "te"]), None, ..., (), (1, 2.0), [1, [2]], {"rate": 1, "x": 2.0}, {"rate": 1, 2: 3},
+    0, 1, -1, 2**30, -2**30, 2**62, 2**63 - 1, -2**63, 2**63, -2**63 - 1, 10**40, True, False, 0.5, -0.0, float("nan"),
+    1j, "x", "rate", "é", "".join(["ra", "te"]), None, ..., (), (1, 2.0), [1, [2]], {"rate": 1, "x": 2.0},
+    {"rate": 1, 2: 3},
     {Evil("evil"): 1, "rate": 2}, {1: 2, Evil("evil"): 1}, (np.arange(3), 4), types.SimpleNamespace(rate=1),
-    Slotted(), Plain(), Lazy(), Plain, module, np, np.add, np.exp, len, *functions, changed_defaults, functions[0].__closure__[0],
-    functions[2].__closure__[0],
+    Slotted(), Plain(), Lazy(), Plain, module, np, np.add, np.exp, len, *functions, changed_defaults,
+    functions[0].__closure__[0], functions[2].__closure__[0],
     *(dtype(1) for dtype in (np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64,
                              np.longlong, np.ulonglong, np.float16, np.float32, np.float64, np.longdouble)),
     np.complex64(1 + 2j), np.complex128(3 - 4j), np.float64("nan"), np.datetime64("2001-01-01"),
-    base, base.T, base[:, ::2], base[::2], base[0], base[:, 0], base.astype(np.float32), base.astype(np.int32), base[:1, :1],
-    np.zeros((0, 3)), np.float64(2).reshape(()), base.astype(">f8"), base.astype("longlong"), base.astype("long"),
-    np.ma.masked_array([1.0]), np.zeros(3).view(np.recarray), bytes_[1:].view("f8"), np.zeros(3, "O"), np.zeros(3, "U2"),
-    np.zeros((4, 3)), np.zeros((2,) * 9),
+    base, base.T, base[:, ::2], base[::2], base[0], base[:, 0], base.astype(np.float32), base.astype(np.int32),
+    base[:1, :1], np.zeros((0, 3)), np.float64(2).reshape(()), base.astype(">f8"), base.astype("longlong"),
+    base.astype("long"),
+    np.ma.masked_array([1.0]), np.zeros(3).view(np.recarray), bytes_[1:].view("f8"), np.zeros(3, "O"),
+    np.zeros(3, "U2"), np.zeros((4, 3)), np.zeros((2,) * 9),
 ]
 NAMES = ["rate", "x", "weight", "scale", "method", "exp", "items", "evil", "len", "OBJECTS", "nothing_here"]
-KINDS = ["int", "float", "bool", "complex", "?", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
-         "longlong", "ulonglong", "float16", "float32", "float64", "complex64", "complex128"]
+KINDS = ["int", "float", "bool", "complex", "?", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
+         "uint64", "longlong", "ulonglong", "float16", "float32", "float64", "complex64", "complex128"]
 TYPES = [int, float, bool, str, tuple, dict, list, np.ndarray, np.float64, Plain, Slotted, Lazy, FunctionType,
          types.ModuleType]
 
@@ -198,7 +200,7 @@ def test_c_agrees_with_the_reference(case):
     assert got[:2] == expected[:2], (guards, sources)
     if expected[2] is not None:
         for a, b in zip(got[2], expected[2], strict=True):
-            assert a is b or type(a) is type(b) is types.MethodType and a == b
+            assert a is b or (type(a) is type(b) is types.MethodType and a == b)
     if expected[0] and expected[0] <= len(guards):
         text = explain.describe(guards[expected[0] - 1], frame.func, frame.locals, UNBOUND)
         assert ": " in text
@@ -383,9 +385,11 @@ def test_nothing_is_kept_on_success_or_failure():
 
 
 @pytest.mark.parametrize("spec", [
-    1, (), (1, 0, 0, ()), (0, 0, 0, (("local", 0, 0, 0),)), (1, 0, 0, (("what", 0, 0),)), (1, 0, 0, (("absent", 0, 0),)),
-    (1, 0, 0, (("local", 0, 0, -1),)), (1, 0, 0, (("local", 0, 0, 0), ("local", 0, 0, 0))),
-    (1, 0, 1, (("local", 0, 0, 0), ("load_int", 0, 0, 0))), (1, 1, 1, (("local", 0, 0, 0), ("load_complex", 0, 0, 0))),
+    1, (), (1, 0, 0, ()), (0, 0, 0, (("local", 0, 0, 0),)), (1, 0, 0, (("what", 0, 0),)),
+    (1, 0, 0, (("absent", 0, 0),)), (1, 0, 0, (("local", 0, 0, -1),)),
+    (1, 0, 0, (("local", 0, 0, 0), ("local", 0, 0, 0))),
+    (1, 0, 1, (("local", 0, 0, 0), ("load_int", 0, 0, 0))),
+    (1, 1, 1, (("local", 0, 0, 0), ("load_complex", 0, 0, 0))),
     (1, 1, 1, (("local", 0, 0, 0), ("load_array", 0, 0, 0, 12, 1, "X"))), (1, 0, 0, (("item", 0, 0, 0, 1),)),
     (1, 0, 1, (("local", 0, 0, 0), ("value_is", 0, 0, 1.5))), (1, 0, 1, (("local", 0, 0, 0), ("type_is", 0, 0, 1))),
     (1, 0, 0, (("local", 0, 0),)), (1, 0, 0, ((),)), (1, 0, 0, ("local",)), (1, 0, 0, (("local", "a", 0, 0),)),

@@ -57,7 +57,7 @@ def test_complex_takes_two_words():
 
 
 def test_what_compiled_code_cannot_hold_is_refused():
-    with pytest.raises(ValueError, match="longdouble|float128"):
+    with pytest.raises(ValueError, match=r"longdouble|float128"):
         pack_guards([g.Load(s.Local(0), "longdouble")])
     with pytest.raises(ValueError, match="object"):
         pack_guards([g.LoadArray(s.Local(0), "O", 1, "C")])

@@ -1,0 +1,186 @@
+"""Objects rebuilt from sources and words: values, types, identity, references and what is refused."""
+from __future__ import annotations
+
+import struct
+import sys
+from types import CellType, MethodType
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jitcore import _core
+from jitcore.guards.pack import pack_exit
+from jitcore.ir import recipe as r
+from jitcore.ir.graph import Exit, Graph
+from jitcore.ir.types import BOOL, COMPLEX, FLOAT, INT, OBJECT, strong
+
+UNBOUND = object()
+DTYPES = "?bBhHiIlLqQefdFD"
+
+
+def build(spec, sources=(), words=b""):
+    return _core.build_recipe(spec, tuple(sources), words, UNBOUND)
+
+
+def test_python_numbers():
+    words = struct.pack("qqdddq", -2**63, 2**63 - 1, -0.0, 1.5, float("inf"), 1)
+    got = build((("word", 0, "i"), ("word", 1, "i"), ("word", 2, "d"), ("word", 3, "D"), ("word", 5, "?")), (), words)
+    assert got == (-2**63, 2**63 - 1, 0.0, complex(1.5, float("inf")), True)
+    assert [type(o) for o in got] == [int, int, float, complex, bool]
+    assert str(got[2]) == "-0.0"
+
+
+@pytest.mark.parametrize("char", DTYPES)
+def test_numpy_scalars_keep_type_and_bits(char):
+    dtype = np.dtype(char)
+    for data in (bytes(range(16)), bytes(range(239, 255)), bytes(16)):
+        raw = data[:dtype.itemsize] if char != "?" else data[:1].replace(data[:1], bytes([data[0] != 0]))
+        word = raw + bytes(-len(raw) % 8)
+        got, = build((("np", 0, char),), (), word)
+        assert type(got) is dtype.type and got.tobytes() == raw
+
+
+def test_bools_are_the_singletons():
+    got = build((("np", 0, "?"), ("np", 1, "?")), (), struct.pack("qq", 1, 0))
+    assert got[0] is np.True_ and got[1] is np.False_
+
+
+def test_sources_and_objects_are_the_very_objects():
+    a = np.zeros(3)
+    got = build((("src", 0), ("word", 0, "o"), ("src", 1), ("null",)), (a, UNBOUND), struct.pack("P", id(a)))
+    assert got[0] is a and got[1] is a and got[2] is UNBOUND and got[3] is UNBOUND
+
+
+def test_every_kind_of_object():
+    one, two, three = ("const", 1), ("const", 2), ("const", 3)
+
+    def f(self):
+        return self
+
+    kinds = ("tuple", "list", "dict", "set", "slice", "range", "method", "cell", "cell", "iter", "tuple", "dict")
+    items = ((one, two), (one, two), (one, two), (one, two), (one, two, three), (one, two, three),
+             (("const", f), one), (two,), (("null",),), (("const", [4, 5]),), (), ())
+    got = build(tuple(("build", kind, tuple(item)) for kind, item in zip(kinds, items)))
+    assert got[:7] == ((1, 2), [1, 2], {1: 2}, {1, 2}, slice(1, 2, 3), range(1, 2, 3), MethodType(f, 1))
+    assert got[7] == CellType(2)
+    with pytest.raises(ValueError):
+        got[8].cell_contents  # noqa: B018
+    assert list(got[9]) == [4, 5] and got[10:] == ((), {})
+
+
+def test_an_unbound_local_in_a_cell_is_an_empty_cell():
+    cell, = build((("build", "cell", (("src", 0),)),), (UNBOUND,))
+    with pytest.raises(ValueError):
+        cell.cell_contents  # noqa: B018
+
+
+def test_shared_recipes_are_shared_objects():
+    graph = Graph()
+    values = (graph.new_value(FLOAT), graph.new_value(strong("float32")))
+    number = r.FromValue(0)
+    inner = r.Build("list", (number, r.FromValue(1)))
+    outer = r.Build("tuple", (inner, inner, number))
+    spec, _ = pack_exit(Exit("leave", values, locals=(outer, inner, number), stack=(r.Build("dict", (number, inner)),)))
+    got = build(spec[1], (), struct.pack("df4x", 2.5, 1.5))
+    assert got[0] == ([2.5, 1.5], [2.5, 1.5], 2.5)
+    assert got[0][0] is got[0][1] is got[1] and got[0][2] is got[2] is got[1][0]
+    assert got[3][2.5] is got[1] and next(iter(got[3])) is got[2]
+
+
+def test_many_memos():
+    graph = Graph()
+    values = tuple(graph.new_value(INT) for _ in range(100))
+    numbers = [r.FromValue(i) for i in range(100)]
+    spec, words = pack_exit(Exit("leave", values, locals=tuple(numbers), stack=tuple(numbers)))
+    got = build(spec[1], (), struct.pack("100q", *range(10**6, 10**6 + 100)))
+    assert words == 100 and got[:100] == tuple(range(10**6, 10**6 + 100))
+    assert all(a is b for a, b in zip(got[:100], got[100:]))
+
+
+class Unhashable:
+    __hash__ = None
+
+
+def test_an_error_leaves_nothing_behind():
+    watched = [object() for _ in range(3)]
+    unhashable = Unhashable()
+    parts = tuple(("const", o) for o in watched)
+    spec = (("build", "tuple", parts), ("memo", 0, ("build", "list", parts)), ("src", 0),
+            ("build", "dict", (("const", 1), ("ref", 0), ("const", unhashable), ("const", 2))))
+    before = [sys.getrefcount(o) for o in [*watched, unhashable]]
+    for _ in range(20):
+        with pytest.raises(TypeError, match="unhashable"):
+            build(spec, (watched[0],))
+    assert [sys.getrefcount(o) for o in [*watched, unhashable]] == before
+    with pytest.raises(SystemError, match="NULL"):
+        build((("build", "tuple", (("const", 1), ("src", 0))),), (UNBOUND,))
+    with pytest.raises(SystemError, match="NULL"):
+        build((("build", "slice", (("const", 1), ("src", 0), ("const", 1))),), (UNBOUND,))
+    with pytest.raises(TypeError):
+        build((("build", "range", (("const", 1.5), ("const", 2), ("const", 1))),))
+
+
+def test_references_are_exact():
+    a = np.zeros(3)
+    spec = (("memo", 0, ("build", "tuple", (("src", 0), ("word", 0, "o")))), ("ref", 0), ("const", a))
+    before = sys.getrefcount(a)
+    for _ in range(20):
+        build(spec, (a,), struct.pack("P", id(a)))
+    assert sys.getrefcount(a) == before
+
+
+@pytest.mark.parametrize("spec", [
+    1, (1,), ((),), (("what",),), (("src",),), (("src", -1),), (("word", 0, "z"),), (("word", -1, "i"),),
+    (("np", 0, "g"),),
+    (("np", 0, "O"),), (("ref", 0),), (("memo", 1, ("const", 1)),), (("build", "what", ()),), (("build", "slice", ()),),
+    (("build", "dict", (("const", 1),)),), (("build", "tuple", (("null",),)),), (("memo", 0, ("null",)),),
+    (("build", "tuple", 1),), ((1, 2),),
+])
+def test_malformed_recipes_are_refused(spec):
+    with pytest.raises((ValueError, TypeError)):
+        build(spec)
+
+
+def test_a_deep_recipe_is_refused():
+    spec = ("const", 1)
+    for _ in range(300):
+        spec = ("build", "tuple", (spec,))
+    with pytest.raises(ValueError):
+        build((spec,))
+
+
+TYPES = {"int": INT, "float": FLOAT, "bool": BOOL, "complex": COMPLEX, "object": OBJECT}
+numbers_ = st.one_of(
+    st.tuples(st.just("int"), st.integers(-2**63, 2**63 - 1)), st.tuples(st.just("float"), st.floats()),
+    st.tuples(st.just("bool"), st.booleans()),
+    st.tuples(st.just("complex"), st.complex_numbers()),
+    st.tuples(st.just("object"), st.sampled_from([None, "s", np.arange(2)])),
+    st.tuples(st.sampled_from(["float32", "int16", "uint8", "complex64", "complex128", "longlong"]),
+              st.integers(0, 99)))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(numbers_, max_size=8), st.data())
+def test_packed_exits_give_back_what_went_in(values, data):
+    graph = Graph()
+    types = [TYPES.get(kind) or strong(kind) for kind, _ in values]
+    objects, words = [], b""
+    for kind, value in values:
+        made = value if kind in TYPES else np.dtype(kind).type(value)
+        objects.append(made)
+        raw = (struct.pack("q", value) if kind in ("int", "bool") else struct.pack("d", value) if kind == "float"
+               else struct.pack("dd", value.real, value.imag) if kind == "complex"
+               else struct.pack("P", id(value)) if kind == "object" else made.tobytes())
+        words += raw + bytes(-len(raw) % 8)
+    known = [(r.FromValue(i), made) for i, made in enumerate(objects)] + [(r.Const("c"), "c")]
+    for _ in range(data.draw(st.integers(0, 6))):
+        parts = [known[i] for i in data.draw(st.lists(st.integers(0, len(known) - 1), max_size=4))]
+        kind = data.draw(st.sampled_from(["tuple", "list"]))
+        made = {"tuple": tuple, "list": list}[kind](value for _, value in parts)
+        known.append((r.Build(kind, tuple(recipe for recipe, _ in parts)), made))
+    spec, _ = pack_exit(Exit("leave", tuple(graph.new_value(t) for t in types), locals=tuple(k for k, _ in known)))
+    got = build(spec[1], (), words)
+    assert repr(got) == repr(tuple(value for _, value in known))
+    assert len({id(o) for o in got if isinstance(o, list)}) == sum(isinstance(v, list) for _, v in known)
