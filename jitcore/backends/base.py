@@ -13,12 +13,24 @@ from jitcore.kernels.ir import Plan
 
 
 @dataclass(frozen=True)
+class Part:
+    """A piece of code of its own: LLVM IR, its function, and what it refers to."""
+
+    symbol: str
+    llvm: str
+    symbols: dict[str, int]
+    keepalive: tuple[object, ...]
+
+
+@dataclass(frozen=True)
 class Lowered:
     """A region as LLVM IR.  ``symbol`` is its function, ``int32 (jc_ctx *)``.
 
     ``n_out`` counts words of exit values, ``n_own`` the slots for owned references; ``symbols`` are the
     addresses that the code refers to by name; ``keepalive`` the objects behind addresses in it.
-    ``has_work`` says whether it runs a kernel or computes with numbers.
+    ``has_work`` says whether it runs a kernel or computes with numbers.  ``checked[k]`` makes the code of a
+    kernel's checked variant, which is compiled when first asked for: the code then calls the function at
+    ``<symbol>.hook`` with ``k`` and expects the variant's address at ``<symbol>.checked<k>`` later on.
     """
 
     symbol: str
@@ -27,6 +39,7 @@ class Lowered:
     n_out: int
     n_own: int
     has_work: bool
+    checked: tuple[Callable[[], Part], ...] = ()
     symbols: dict[str, int] = field(default_factory=dict)
     keepalive: tuple[object, ...] = ()
 

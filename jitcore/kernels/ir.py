@@ -119,9 +119,9 @@ class Kernel:
 def same_order(value: Value, shape: tuple[Value, ...], layout: str) -> bool:
     """Whether an array's elements lie one after another in the order of a loop over ``shape``."""
     type = value.type
-    if not isinstance(type, ArrayType) or value.shape != shape or layout == "A" and type.ndim > 1:
+    if not isinstance(type, ArrayType) or value.shape != shape or (layout == "A" and type.ndim > 1):
         return False
-    return type.layout == layout or type.ndim <= 1 and type.layout != "A"
+    return type.layout == layout or (type.ndim <= 1 and type.layout != "A")
 
 
 def _instr(instr: Instr) -> str:

@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from jitcore.ir.graph import Block, Graph, Node, Value
+from jitcore.ir.graph import Graph, Node, Value
 from jitcore.ir.types import ArrayType
 from jitcore.kernels.ir import Instr, Kernel, Output, Plan, Reduction, Step
-from jitcore.kernels.reductions import is_native, loop_dtype
+from jitcore.kernels.reductions import MOST, axes_of, is_native, loop_dtype
 from jitcore.ops.builder import canonical
 
-FUSABLE = frozenset({"ew", "cast", "splat", "iota"})
+FUSABLE = frozenset({"ew", "cast", "splat", "iota", "copy"})
 #: The cost of computing a value again (in additions) from which storing it is cheaper.
 RECOMPUTE_BELOW = 6
 
@@ -37,7 +37,8 @@ Key = tuple[tuple[Value, ...], str]
 
 
 def plan(graph: Graph, ops: Mapping[str, Any]) -> Plan:
-    """The schedule of ``graph``.  ``ops`` is the op table (its ``cost``)."""
+    """The schedule of ``graph``.  ``ops`` is the op table (its ``cost``).  Precision makes no difference: an
+    operation takes part in fusion whichever way it is computed."""
     stored: set[Value] = set()
     while True:
         attempt = _Attempt(graph, ops, stored)
@@ -68,17 +69,22 @@ class _Attempt:
 
     def _find_roots(self) -> None:
         used: set[Value] = set()
+        stores: dict[Value, int] = {}       # before a value's definition
+        count = 0
         for block in self.graph.blocks:
             for node in block.nodes:
+                count += node.op == "store"
+                if node.result is not None:
+                    stores[node.result] = count
                 fused = node.result is not None and self._fusable(node.result)
                 native = node.op == "reduce" and is_native(node)
                 for index, operand in enumerate(node.operands):
                     used.add(operand)
                     if not self._fusable(operand):
                         continue
-                    same_block = self.home[operand] is block
+                    same_block = self.home[operand] is block and stores.get(operand) == count
                     if fused and same_block and node.result is not None and \
-                            (operand.shape == node.result.shape or self._is_splat(operand)):
+                            (operand.shape == node.result.shape or self._is_number(operand, node.result)):
                         continue
                     if native and same_block and index == 0:
                         continue
@@ -98,8 +104,11 @@ class _Attempt:
                        and node.result not in used and node.exit is not None}
 
     @staticmethod
-    def _is_splat(value: Value) -> bool:
-        return value.node is not None and value.node.op == "splat"
+    def _is_number(value: Value, result: Value) -> bool:
+        """Whether an operand of another shape is one number all over, and says nothing about memory order."""
+        assert isinstance(result.type, ArrayType) and isinstance(value.type, ArrayType)
+        return value.node is not None and value.node.op == "splat" and \
+            (result.type.layout != "A" or value.type.ndim <= 1)
 
     # -- the schedule ---------------------------------------------------------------------------
     def run(self) -> None:
@@ -188,17 +197,17 @@ class _Attempt:
             self._need(value)
         if root not in self.waiting:
             return
-        members = [root]
-        axes = root.attrs["axes"] if root.op == "reduce" else None
+        members, reductions = [root], int(root.op == "reduce")
+        axes = axes_of(root) if root.op == "reduce" else None
         for other in list(self.waiting):
             if other is root or self._key(other) != key or _dynamic(key):
                 continue
-            if other.op == "reduce" and axes is not None and other.attrs["axes"] != axes:
+            if other.op == "reduce" and (reductions == MOST or (axes is not None and axes_of(other) != axes)):
                 continue
             if all(value in self.done for value in self._externals(other, key)):
                 members.append(other)
                 if other.op == "reduce":
-                    axes = other.attrs["axes"]
+                    axes, reductions = axes_of(other), reductions + 1
         order = {node: i for i, node in enumerate(self.waiting)}
         wanted = dict.fromkeys(members)
         for member in members:        # roots inside another root's tree are computed there anyway
@@ -232,7 +241,7 @@ class _Attempt:
                 dtype = loop_dtype(node)
                 arg = maker.cast(maker.value(node.operands[0]), dtype, node)
                 kernel.reductions.append(Reduction(
-                    result, arg, node.attrs["op"], node.attrs["sig"], dtype, tuple(node.attrs["axes"]),
+                    result, arg, node.attrs["op"], node.attrs["sig"], dtype, axes_of(node),
                     bool(node.attrs["keepdims"]), node.operands[1] if len(node.operands) > 1 else None,
                     node.exit, node.line))
                 kernel.exit = node.exit if kernel.exit is None else kernel.exit
@@ -312,7 +321,7 @@ class _Maker:
             index = self._append(Instr("scalar", dtype, (), value))
         elif value in self.attempt.done or node is None or node.op not in FUSABLE:
             index = self._append(Instr("element", dtype, (), value))
-        elif node.op == "splat":
+        elif node.op in ("splat", "copy"):
             index = self.value(node.operands[0])
         else:
             args = tuple(self.value(operand) for operand in node.operands)

@@ -9,7 +9,8 @@ from jitcore.ir.graph import Node, Value
 from jitcore.ir.types import ArrayType, ScalarType
 from jitcore.ops.builder import INTS, canonical
 
-_WIDE = "ilIL"
+#: Reductions in one kernel, at most.
+MOST = 8
 
 #: ufunc name -> dtypes that it accumulates in, exactly as NumPy does.
 NATIVE: dict[str, str] = {
@@ -23,6 +24,8 @@ NATIVE: dict[str, str] = {
     "bitwise_or": INTS,
     "bitwise_xor": INTS,
 }
+#: Those that take any operand by its truth.
+_TRUTH = frozenset({"logical_and", "logical_or"})
 #: Those without a start of their own: an empty reduction is an error.
 NO_IDENTITY = frozenset({"minimum", "maximum"})
 
@@ -30,6 +33,13 @@ NO_IDENTITY = frozenset({"minimum", "maximum"})
 def loop_dtype(node: Node) -> str:
     """The canonical dtype that a ``reduce`` node's loop accumulates in."""
     return canonical(node.attrs["sig"].partition("->")[2])
+
+
+def axes_of(node: Node) -> tuple[int, ...]:
+    """The axes of a ``reduce`` node."""
+    axes, type = node.attrs["axes"], node.operands[0].type
+    assert isinstance(type, ArrayType)
+    return tuple(range(type.ndim)) if axes is None else tuple(axes)
 
 
 def is_native(node: Node) -> bool:
@@ -41,19 +51,17 @@ def is_native(node: Node) -> bool:
     """
     operand, result = node.operands[0], node.result
     assert result is not None
-    type = operand.type
-    if not isinstance(type, ArrayType) or loop_dtype(node) not in NATIVE.get(node.attrs["op"], ""):
-        return False
-    left, right = canonical(node.attrs["sig"].partition("->")[0]), loop_dtype(node)
-    if left[1:] != right:
+    type, right = operand.type, loop_dtype(node)
+    if not isinstance(type, ArrayType) or right not in NATIVE.get(node.attrs["op"], ""):
         return False
     have = canonical(type.dtype.char)
-    if have != right and not (have in INTS + "?" and right in INTS and type.dtype.itemsize <= 8):
-        if not (right == "?" and node.attrs["op"].startswith("logical") and left[0] == have):
+    if node.attrs["op"] not in _TRUTH:
+        left = canonical(node.attrs["sig"].partition("->")[0])
+        if left != right + right or (have != right and not (have in INTS + "?" and right in INTS)):
             return False
-    if type.ndim > 1 and type.layout == "A" or type.ndim == 0 or type.ndim > 16:
+    if (type.ndim > 1 and type.layout == "A") or type.ndim == 0 or type.ndim > 16:
         return False
-    if isinstance(result.type, ArrayType) and result.type.ndim > 1 and result.type.layout != type.layout:
+    if isinstance(result.type, ArrayType) and result.type.ndim > 1 and result.type.layout not in (type.layout, "A"):
         return False
     if node.attrs["op"] in NO_IDENTITY and len(node.operands) > 1 and right in "fd":
         return False

@@ -15,7 +15,8 @@ from jitcore.kernels import plan
 from jitcore.ops.builder import canonical
 from jitcore.ops.table import OPS
 
-__all__ = ["BOOL", "COMPLEX", "FLOAT", "INT", "Exit", "Graph", "Maker", "Native", "Unsupported", "array", "layout_of", "strong"]
+__all__ = ["BOOL", "COMPLEX", "FLOAT", "INT", "Exit", "Graph", "Maker", "Native", "Unsupported", "array",
+           "layout_of", "strong"]
 
 
 class Context(ctypes.Structure):

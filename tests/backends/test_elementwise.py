@@ -77,8 +77,8 @@ def test_memory_orders(left: str, right: str) -> None:
         same(got[0], x * y - (x + x))
 
 
-@pytest.mark.parametrize("shapes", [((3, 4), (4,)), ((3, 4), (3, 1)), ((3, 1), (1, 4)), ((4,), (3, 1)), ((2, 3, 4), (3, 1)),
-                                    ((2, 1, 4), (3, 1)), ((1,), (5,)), ((3, 4), ())])
+@pytest.mark.parametrize("shapes", [((3, 4), (4,)), ((3, 4), (3, 1)), ((3, 1), (1, 4)), ((4,), (3, 1)),
+                                    ((2, 3, 4), (3, 1)), ((2, 1, 4), (3, 1)), ((1,), (5,)), ((3, 4), ())])
 @pytest.mark.parametrize("order", "CF")
 def test_broadcasting(shapes: tuple[tuple[int, ...], ...], order: str) -> None:
     x, y = (np.array(sample(s), order=order) for s in shapes)
@@ -197,7 +197,8 @@ def test_precision_numpy() -> None:
     same(got[0], np.exp(np.sin(x)) * x)
 
 
-@pytest.mark.parametrize("op", [name for name, op in OPS.items() if op.ufunc is not None and op.nin < 3 and op.nout == 1])
+@pytest.mark.parametrize("op", [name for name, op in OPS.items()
+                                if op.ufunc is not None and op.nin < 3 and op.nout == 1])
 def test_every_ufunc(op: str) -> None:
     """Values within the promised bound for each op of the table, on a plain chain."""
     ufunc = OPS[op].ufunc
@@ -253,7 +254,9 @@ def test_branches_and_params() -> None:
     exit, got = f(x, 3)
     same(got[0], (x + x) * x)
     assert got[1] == 7
+    assert exit == 1
     exit, got = f(x, -3)
+    assert exit == 1
     same(got[0], x * x)
     assert got[1] == -3 and got[2] is x
 
@@ -279,6 +282,7 @@ def test_loop() -> None:
     f = Native(graph)
     for rounds in (0, 1, 5):
         exit, got = f(x, rounds)
+        assert exit == 1
         want = x
         for _ in range(rounds):
             want = want + x

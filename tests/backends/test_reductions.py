@@ -20,7 +20,7 @@ SHAPES_3D = [(1, 1, 1), (2, 3, 4), (1, 5, 300), (5, 1, 300), (300, 5, 1), (4, 1,
 def same(got: object, want: object) -> None:
     got, want = np.asarray(got), np.asarray(want)
     assert got.dtype == want.dtype and got.shape == want.shape
-    assert got.tobytes() == want.tobytes() or np.array_equal(got.view(f"V{got.itemsize}"), want.view(f"V{got.itemsize}"))
+    assert got.tobytes() == want.tobytes()
     if got.size > 1:
         assert all(g == w for g, w, n in zip(got.strides, want.strides, got.shape) if n > 1)
 
@@ -49,7 +49,10 @@ def strided(x: np.ndarray, step: int) -> np.ndarray:
 def test_one_axis(op: str, dtype: str) -> None:
     ufunc = getattr(np, op)
     for step in (1, 3):
-        make = (lambda s: values(s, dtype, "C")) if step == 1 else (lambda s: strided(values(s, dtype, "C"), step))
+        def make(shape: tuple[int, ...], step: int = step) -> np.ndarray:
+            x = values(shape, dtype, "C")
+            return x if step == 1 else strided(x, step)
+
         m = Maker(make((5,)))
         f = m.finish(m.reduce(op, m.inputs[0]))
         assert [len(k.reductions) for k in f.plan.kernels()] == [1]

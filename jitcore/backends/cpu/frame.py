@@ -74,7 +74,7 @@ class Frame:
         assert isinstance(found, Scalar)
         return found
 
-    def int(self, value: Value) -> ir.Value:
+    def length(self, value: Value) -> ir.Value:
         return self.number(value).raw
 
     def array(self, value: Value) -> Arr:

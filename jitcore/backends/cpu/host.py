@@ -6,17 +6,19 @@ their reports looked at explicitly, value by value.  Only ``backends.cpu`` uses 
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ctypes
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 
-from jitcore.backends.cpu.emit import I64, PTR, advance, i32, i64, word
+from jitcore.backends.cpu.emit import I32, I64, PTR, advance, i32, i64
 from jitcore.backends.cpu.frame import Arr, Frame
 from jitcore.backends.cpu.loops import Unsupported, call_loop, emit_cast, emit_report, lowering_of
 from jitcore.ir.graph import Node, Value
 from jitcore.ir.types import FLOAT, INT, ArrayType, ObjectType, ScalarType
+from jitcore.kernels.reductions import axes_of
 from jitcore.ops import python
 from jitcore.ops.builder import INTS, ITEMSIZE, Scalar, canonical
 from jitcore.ops.op import Op
@@ -166,13 +168,13 @@ class Host:
         frame, base = self.frame, self.frame.array(node.operands[0])
         assert node.result is not None and isinstance(node.result.type, ArrayType)
         offset, *steps = [n.raw for n in (frame.number(v) for v in node.operands[1:])]
-        dims = [frame.int(v) for v in node.result.shape]
+        dims = [frame.length(v) for v in node.result.shape]
         return Arr(node.result.type, None, advance(frame.b, base.data, offset), dims, steps, base.base)
 
     def _address(self, arr: Arr, indices: list[Value]) -> ir.Value:
         b, offset = self.frame.b, i64(0)
         for step, index in zip(self.frame.strides_of(arr), indices):
-            offset = b.add(offset, b.mul(step, self.frame.int(index)))
+            offset = b.add(offset, b.mul(step, self.frame.length(index)))
         return advance(b, arr.data, offset)
 
     def _do_load(self, node: Node) -> Scalar:
@@ -193,52 +195,42 @@ class Host:
 
     def _do_reduce(self, node: Node) -> Scalar | Arr | ir.Value:
         """A reduction that is left to NumPy: ``ufunc.reduce`` on the array."""
-        op = self.ops[node.attrs["op"]]
-        assert op.ufunc is not None
-        unit = self.frame.unit
-        items: list[Value | ir.Value] = [node.operands[0], unit.pointer(tuple(node.attrs["axes"])),
-                                         unit.pointer(np.dtype(node.attrs["sig"][-1])),
+        op, unit, axes = self.ops.get(node.attrs["op"]), self.frame.unit, axes_of(node)
+        ufunc = op.ufunc if op is not None else None
+        callee = getattr(np, node.attrs["op"]) if ufunc is None else ufunc.reduce
+        items: list[Value | ir.Value] = [unit.pointer(callee), node.operands[0],
                                          unit.pointer(bool(node.attrs["keepdims"]))]
-        names = ["axis", "dtype", "keepdims"]
+        names = ["keepdims", "axis"]
+        if ufunc is None:       # argmax and argmin take one axis or None
+            whole = node.attrs["axes"] is None
+            items.append(unit.pointer(None if whole else axes[0]))
+        else:
+            items += [unit.pointer(axes), unit.pointer(np.dtype(node.attrs["sig"][-1]))]
+            names.append("dtype")
         if len(node.operands) > 1:
             items.append(node.operands[1])
             names.append("initial")
-        reports = node.exit is not None
-        if reports:
-            self.frame.helper("jc_reports_clear")
-        return self._call(node, unit.pointer(op.ufunc.reduce), items, tuple(names))
+        return self._call(node, unit.pointer(strictly), items, tuple(names))
 
     def _call(self, node: Node, callee: ir.Value, items: list[Value | ir.Value], names: tuple[str, ...]
               ) -> Scalar | Arr | ir.Value:
         """Calls with boxed operands; the result is checked and owned."""
         frame = self.frame
         exit = node.exit or 0
-        boxes: list[ir.Value] = []
-        # One word in front belongs to the callee (vectorcall may use it).
-        args = frame.alloca(I64, len(items) + 1)
-        for index, item in enumerate(items):
-            if isinstance(item, Value):
-                pointer, mine = self._boxed(item)
-                if mine:
-                    boxes.append(pointer)
-            else:
-                pointer = item
-            frame.b.store(pointer, word(frame.b, args, index + 1))
+        args = frame.words([self._boxed(item) if isinstance(item, Value) else item for item in items])
         keywords = frame.unit.pointer(names) if names else ir.Constant(PTR, None)
-        obj = frame.helper("jc_call", frame.ctx, callee, word(frame.b, args, 1), i64(len(items) - len(names)), keywords)
-        for box in boxes:
-            frame.helper("jc_decref", box)
+        obj = frame.helper("jc_call", frame.ctx, callee, args, i64(len(items) - len(names)), keywords)
         frame.adopt(obj, exit)
         assert node.result is not None
         return self._checked(obj, node.result, exit)
 
-    def _boxed(self, value: Value) -> tuple[ir.Value, bool]:
-        """An object for a value, and whether it is a new reference that is to be released."""
+    def _boxed(self, value: Value) -> ir.Value:
+        """An object for a value; a new one is in an own slot."""
         frame, type = self.frame, value.type
         if isinstance(type, ArrayType):
-            return frame.object_of(frame.array(value)), False
+            return frame.object_of(frame.array(value))
         if isinstance(type, ObjectType):
-            return frame.values[value], False
+            return frame.values[value]
         x = frame.number(value)
         assert isinstance(type, ScalarType)
         if not type.weak:
@@ -252,7 +244,7 @@ class Host:
         else:
             obj = frame.helper("jc_box_float" if type == FLOAT else "jc_box_int", x.raw)
         frame.adopt(obj, 0)
-        return obj, False
+        return obj
 
     def _checked(self, obj: ir.Value, result: Value, exit: int) -> Scalar | Arr | ir.Value:
         """A call's result as a value of the node's type; takes the exit if it is something else."""
@@ -264,7 +256,7 @@ class Host:
         if not isinstance(type, ScalarType):
             return obj
         if type == INT:
-            raise Unsupported("a call that gives a Python int")
+            return self._read_int(obj, exit)
         if type.weak and type.dtype.char == "?":
             true, false = frame.unit.pointer(True), frame.unit.pointer(False)
             is_true = b.icmp_unsigned("==", obj, true)
@@ -274,6 +266,27 @@ class Host:
         have = b.load(advance(b, obj, i64(_TYPE)), typ=PTR)
         frame.leave_if(b.icmp_unsigned("!=", have, frame.unit.pointer(cls)), exit)
         return frame.scalar.load(canonical(type.dtype.char), advance(b, obj, i64(_NUMBER)))
+
+
+    def _read_int(self, obj: ir.Value, exit: int) -> Scalar:
+        """A Python int of 64 bits from its object; takes the exit if it is another one."""
+        frame, b = self.frame, self.frame.b
+        have = b.load(advance(b, obj, i64(_TYPE)), typ=PTR)
+        frame.leave_if(b.icmp_unsigned("!=", have, frame.unit.pointer(int)), exit)
+        reader = ctypes.cast(ctypes.pythonapi.PyLong_AsLongLongAndOverflow, ctypes.c_void_p).value
+        assert reader is not None
+        function = frame.unit.foreign("PyLong_AsLongLongAndOverflow", reader, ir.FunctionType(I64, [PTR, PTR]))
+        overflow = frame.alloca(I32, 1)
+        number = b.call(function, [obj, overflow])
+        frame.leave_if(b.icmp_unsigned("!=", b.load(overflow, typ=I32), i32(0)), exit)
+        return Scalar("l", number)
+
+
+def strictly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """``function``, where every report of NumPy's but underflow is an exception: the region then leaves, and
+    the interpreter meets the report where it belongs."""
+    with np.errstate(all="raise", under="ignore"):
+        return function(*args, **kwargs)
 
 
 def _char(value: Value | None) -> str:

@@ -31,7 +31,7 @@ class KernelCall:
         self.code = KernelCode(frame.unit, kernel, ops, f"{frame.function.name}.k{kernel.number}", exact)
         self.exit = kernel.exit or 0
         self.nd = len(kernel.shape)
-        self.dims = [frame.int(length) for length in kernel.shape]
+        self.dims = [frame.length(length) for length in kernel.shape]
         self.flat = all(kernel.is_flat(index) for index in self.code.inputs) and not self.dynamic
 
     @property
@@ -47,7 +47,7 @@ class KernelCall:
                                         for index in self.code.inputs}
         outputs = self._allocate(strides)
         prepared = Reductions(frame, kernel, total, self.exit) if kernel.reductions else None
-        reports = self.code.reports or prepared is not None and prepared.may_report()
+        reports = self.code.reports or (prepared is not None and prepared.may_report())
         if reports:
             frame.helper("jc_reports_clear")
         targets = [arr.data for arr in outputs]

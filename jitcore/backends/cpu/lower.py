@@ -34,8 +34,8 @@ def lower(graph: Graph, plan: Plan, ops: Mapping[str, Op], name: str, *, precisi
     frame = Frame(unit, graph, symbol)
     _Lowering(frame, plan, ops, precision == "numpy").run()
     unit.hook.finish()
-    return Lowered(symbol, str(unit.module), plan, frame.n_out, frame.n_own, frame.has_work, tuple(frame.checked), unit.symbols,
-                   (*unit.keepalive, *graph.objects))
+    return Lowered(symbol, str(unit.module), plan, frame.n_out, frame.n_own, frame.has_work, tuple(frame.checked),
+                   unit.symbols, (*unit.keepalive, *graph.objects))
 
 
 class _Lowering:

@@ -6,6 +6,7 @@ empty reduction without identity takes its exit.  Only ``backends.cpu`` uses it.
 """
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce as fold
 
 from llvmlite import ir
@@ -54,12 +55,15 @@ class Reductions:
         type = r.value.type
         exit = r.exit or 0
         if isinstance(type, ArrayType):
-            dims = [frame.int(length) for length in r.value.shape]
+            dims = [frame.length(length) for length in r.value.shape]
             count = fold(b.mul, dims, i64(1))
             if r.op in NO_IDENTITY and r.initial is None:
                 frame.leave_if(b.and_(b.icmp_signed("==", self.total, i64(0)),
                                       b.icmp_signed("!=", count, i64(0))), exit)
-            arr = frame.new_array(type, dims, None, exit)
+            order = None
+            if type.layout == "A":      # as NumPy has it: the operand's order
+                order = frame.contiguous(dims, replace(type, layout=self.kernel.layout))
+            arr = frame.new_array(type, dims, order, exit)
             frame.helper("jc_fill_items", arr.data, item, i64(ITEMSIZE[r.dtype]), count)
             self.results.append(arr)
             self.counts.append(count)
