@@ -26,8 +26,10 @@ def power_fast_path(dtype: str, exponent: float, operator: bool) -> str | None:
     """
     if dtype in INTS:
         return _BY_EXPONENT.get(exponent) if exponent in (1, 2) else None
-    if dtype in "fd" or (dtype in "eFD" and operator):
-        return _BY_EXPONENT.get(exponent) if dtype in "fd" or exponent != 1 else None
+    if dtype in "fd":
+        return _BY_EXPONENT.get(exponent)
+    if dtype in "eFD" and operator and exponent != 1 and isinstance(exponent, int) == (exponent != 0.5):
+        return _BY_EXPONENT.get(exponent)       # Python's 2.0 is not 2 here
     return None
 
 

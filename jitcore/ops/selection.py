@@ -6,6 +6,8 @@ Read by ``ops.table``.
 """
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from jitcore.ops.builder import COMPLEX, DTYPES, INTS, PART, Scalar, ScalarBuilder
@@ -34,7 +36,7 @@ def heaviside(b: ScalarBuilder, x: Scalar, at_zero: Scalar) -> Scalar:
     zero, one = b.const(x.dtype, 0), b.const(x.dtype, 1)
     result = b.select(b.cmp("<", x, zero), zero, one)
     result = b.select(b.cmp("==", x, zero), at_zero, result)
-    return b.select(b.isnan(x), x, result)
+    return b.select(b.isnan(x), b.const(x.dtype, math.nan), result)
 
 
 def real(b: ScalarBuilder, x: Scalar) -> Scalar:

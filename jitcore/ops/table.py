@@ -10,9 +10,11 @@ import numpy as np
 
 from jitcore.ops import arithmetic, bitwise, compare, power, rounding, selection, transcendental
 from jitcore.ops.op import ALL_REPORTS, Op, names
+from jitcore.ops.probe import verified
 
 OPS: dict[str, Op] = names(
-    op for family in (arithmetic, power, compare, bitwise, rounding, transcendental, selection) for op in family.OPS)
+    verified(op) for family in (arithmetic, power, compare, bitwise, rounding, transcendental, selection)
+    for op in family.OPS)
 
 _BY_UFUNC: dict[int, Op] = {id(op.ufunc): op for op in OPS.values() if op.ufunc is not None}
 

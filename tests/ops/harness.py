@@ -27,7 +27,8 @@ def machine() -> Any:
 class Program:
     """Loops gathered into one module, so that a whole family is compiled at once."""
 
-    def __init__(self, vector: bool = True) -> None:
+    def __init__(self, vector: bool = True, width: int = 0) -> None:
+        self.width = width
         self.module = ir.Module()
         self.module.triple = llvm.get_default_triple()
         self.hook = LibmHook(self.module, vector)
@@ -41,6 +42,8 @@ class Program:
         pointer, i64 = ir.PointerType(), ir.IntType(64)
         kind = ir.FunctionType(ir.VoidType(), [i64] + [pointer] * (len(inputs) + 2))
         function = ir.Function(self.module, kind, name)
+        if self.width:
+            set.add(function.attributes, f'"prefer-vector-width"="{self.width}"')
         for argument in function.args[1:]:
             argument.attributes.add("noalias")
         entry, loop, done = (function.append_basic_block(n) for n in ("entry", "loop", "done"))
