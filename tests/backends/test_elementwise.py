@@ -172,6 +172,21 @@ def test_reports_are_decided_by_operation() -> None:
         assert exit == 1 and got[0][0] == np.inf and np.isnan(got[0][1])
 
 
+def test_unread_results_report() -> None:
+    """What nobody reads is computed for its report; and what is the same for all elements too."""
+    m = Maker(sample((4,)), sample((4,)))
+    a, b = m.inputs
+    m.ew("divide", a, b)
+    f = m.finish(m.ew("add", a, a))
+    ones = np.ones(600)
+    assert f(ones, ones)[0] == 1 and f(ones, np.r_[ones[1:], 0.0])[0] == 0
+    m = Maker(sample((4,)))
+    a, = m.inputs
+    one, none = (m.node("splat", m.const(np.float64(c)), type=array("d", 1), shape=a.shape) for c in (1, 0))
+    f = m.finish(m.ew("add", a, m.ew("divide", one, none)))
+    assert f(ones)[0] == 0
+
+
 def test_blocks() -> None:
     """Operations without a lowering run as NumPy's own loops inside the kernel."""
     m = Maker(sample((4,)), sample((4,)))

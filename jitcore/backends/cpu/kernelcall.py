@@ -53,7 +53,7 @@ class KernelCall:
         targets = [arr.data for arr in outputs]
         for index in self.code.targets[len(outputs):]:
             targets.append(entry_alloca(frame.function, I8, BLOCK * ITEMSIZE[kernel.body[index].dtype]))
-        direct = self.flat and not kernel.reductions and not self.code.blocked
+        direct = self.flat and not (kernel.reductions or self.code.blocked or self.code.unread)
         state = dims = None
         if not direct:
             state, dims = self._state(strides, targets)

@@ -136,6 +136,13 @@ class KernelCode:
             if kernel.body[reduction.arg].kind != "element" and reduction.arg not in self.targets:
                 self.targets.append(reduction.arg)
         self.reports = any(self._reports(instr) for instr in kernel.body)
+        #: What only its report is computed for; it is stored in scratch, or LLVM would drop it.
+        read = {a for instr in kernel.body for a in instr.args} | set(self.targets)
+        self.unread = [i for i, instr in enumerate(kernel.body) if i not in read and self._reports(instr)]
+        self.targets += self.unread
+        #: An operation on numbers that are the same for all elements: LLVM must not compute it beforehand.
+        self.uniform = any(instr.args and all(kernel.body[a].kind == "scalar" for a in instr.args)
+                           for instr in kernel.body)
         self._made: dict[str, ir.Function] = {}
 
     def _is_block(self, instr: Instr) -> bool:
@@ -170,7 +177,7 @@ class KernelCode:
         n_pointers = len(self.inputs) + len(self.targets)
         kind = ir.FunctionType(I32, [PTR] * n_pointers + scalar_types + [I64, I64])
         function = ir.Function(self.unit.module, kind, f"{self.name}.{name}")
-        function.linkage = "internal"
+        function.linkage = "external" if self.uniform else "internal"
         function.attributes.add("nounwind")
         function.attributes.add("noinline")
         for arg in function.args[len(self.inputs):n_pointers]:
