@@ -17,10 +17,13 @@ from jitcore.frontend.values import Abstract, Array, Known, Scalar, is_number
 from jitcore.frontend.values import Sequence as Items
 from jitcore.ir.graph import Value
 from jitcore.ir.layout import elementwise_layout
-from jitcore.ir.types import BOOL, FLOAT, ArrayType, ScalarType, Type, array, strong
+from jitcore.ir.types import ArrayType, ScalarType, Type, array, strong
 from jitcore.ops.dtypes import cast_reports, cast_warns, resolve
 from jitcore.ops.op import Op
+from jitcore.ops.power import power_fast_path
 from jitcore.ops.table import OPS, op_for
+
+_ORDERINGS = ("less", "less_equal", "greater", "greater_equal")
 
 #: C types that are others of the same size: their scalars are classes of their own, which no region makes.
 ALIASES = "qQ"
@@ -118,6 +121,8 @@ def as_dtype(m: Any, operand: Abstract, dtype: np.dtype) -> Value:
         folded = fold(operand.obj, dtype)
         if folded is not None:
             return m.builder.const(folded)
+    if isinstance(operand, Scalar) and operand.type.weak and type(operand.hint) is int and dtype.kind in "iu":
+        fold(operand.hint, dtype)           # refuse what would exit at once
     return cast(m, m.builder.as_value(operand), dtype)
 
 
@@ -155,7 +160,9 @@ def apply(m: Any, op: Op, operands: Sequence[Abstract], dtype: np.dtype | None =
         raise Unsupported(f"{op.name} has no loop for these operands")
     if op.lowering(found.sig) is None and not op.can_block(found.sig):
         raise Unsupported(f"{op.name} is not compiled for {found.sig}")
-    if op.name == "power" and found.sig in ("dd->d", "ff->f"):
+    if found.inputs[0].kind == "c" and op.name in _ORDERINGS and not op.reports_for(found.sig):
+        raise Unsupported("an ordering of complex numbers, which may report")
+    if op.name == "power":
         op, operands, found = _special_power(m, op, operands, found)
     shapes = [lengths_of(m).shape(v) for v in operands if isinstance(v, Array)]
     shape = lengths_of(m).broadcast(shapes)
@@ -164,23 +171,19 @@ def apply(m: Any, op: Op, operands: Sequence[Abstract], dtype: np.dtype | None =
 
 
 def _special_power(m: Any, op: Op, operands: list[Abstract], found: Any) -> Any:
-    """NumPy's power loops of float and double look at an exponent without axes: 2 squares, 0.5 takes the
-    square root and -1 the reciprocal (measured against 2.4 and 2.5; only 0.5 differs by more than
-    rounding, at -0.0 and -inf)."""
+    """NumPy's loops look at an exponent without axes.  One that is known chooses its operation here; one that is
+    not is left to the op's ``uniform`` lowering."""
     base, exponent = operands
-    special = {2.0: OPS["square"], 0.5: OPS["sqrt"], -1.0: OPS["reciprocal"]}
-    chosen: Op | None = None
-    if isinstance(exponent, Known):
-        chosen = special.get(exponent.obj)
-    elif isinstance(exponent, Scalar) and exponent.type.dtype.kind == "f":
-        is_half = bool(exponent.hint == 0.5)
-        number = exponent.value if exponent.type.weak else m.builder.emit("unbox", (exponent.value,), FLOAT)
-        same = m.builder.emit("py", (number, m.builder.const(0.5)), BOOL, fn="eq" if is_half else "ne")
-        m.builder.emit_check("check", (same,))
-        chosen = special[0.5] if is_half else None
-    if chosen is None:
+    if not isinstance(exponent, Known):
+        if found.inputs[0].kind == "i" and isinstance(exponent, Scalar) and isinstance(exponent.hint, int) and exponent.hint < 0:
+            raise Unsupported("an integer to a negative power")
         return op, operands, found
-    return chosen, [base], resolve(chosen, (array(found.inputs[0], 1),))
+    if found.inputs[0].kind == "i" and exponent.obj < 0:
+        raise Unsupported("an integer to a negative power")
+    chosen = power_fast_path(found.inputs[0].char, exponent.obj, False)
+    if chosen is None or chosen == "positive":
+        return op, operands, found
+    return OPS[chosen], [base], resolve(OPS[chosen], (array(found.inputs[0], 1),))
 
 
 def wrap(m: Any, value: Value) -> Abstract:
@@ -188,16 +191,16 @@ def wrap(m: Any, value: Value) -> Abstract:
     return new_array(m, value) if isinstance(value.type, ArrayType) else Scalar(value)
 
 
-def update(m: Any, out: Array, value: Value) -> Abstract:
+def update(m: Any, out: Array, value: Value, casting: Any = "same_kind") -> Abstract:
     """``out[...] = value`` for an array made inside the region: its content is replaced.
 
-    ``value`` (scalar or array) must broadcast to ``out`` and convert under ``same_kind``.
+    ``value`` (a scalar, or an array of the shape of ``out``) must convert under ``casting``.
     """
     if out.source is not None or out.shared or out.base is not None or out.readonly:
         raise Unsupported("a store into an array that is visible outside")
     kind = value.type
     assert isinstance(kind, (ScalarType, ArrayType))
-    if not np.can_cast(kind.dtype, out.type.dtype, "same_kind"):
+    if not np.can_cast(kind.dtype, out.type.dtype, casting):
         raise Unsupported("a result that does not convert to the output's dtype")
     lengths = lengths_of(m)
     target = lengths.shape(out)

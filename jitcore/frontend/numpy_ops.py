@@ -58,6 +58,11 @@ def _power(m: Any, a: Array, b: Abstract) -> tuple[np.ufunc, list[Abstract]]:
     inexact = a.type.dtype.kind in "fc"
     if isinstance(b, Scalar) and b.type.weak and b.type.dtype.kind == "i":
         b = m.pin(b)        # the value decides the operation
+    if isinstance(b, Scalar) and b.type.weak and b.type.dtype.kind == "f" and a.type.dtype.char in "eFD":
+        half = b.hint == 0.5
+        same = m.builder.emit("py", (b.value, m.builder.const(0.5)), BOOL, fn="eq" if half else "ne")
+        m.builder.emit_check("check", (same,))
+        return (np.sqrt, [a]) if half else (np.power, [a, b])
     if isinstance(b, Known):
         exponent = b.obj
         if type(exponent) is int and exponent == 2:
@@ -124,7 +129,8 @@ def call_ufunc(m: Any, ufunc: np.ufunc, args: list[Abstract], kwargs: dict[str, 
             outs = [None if is_known(v, None) else m.force(v) for v in items]
         elif name == "dtype":
             dtype = known_dtype(value)
-        elif not ((name == "where" and is_known(value, True)) or (name == "casting" and is_known(value, "same_kind"))
+        elif not ((name == "where" and is_known(value, True))
+                  or (name == "casting" and is_known(value, "same_kind", "unsafe"))
                   or (name == "order" and is_known(value, "K")) or (name == "subok" and is_known(value, True, False))):
             raise Unsupported(f"{ufunc.__name__} with {name}=")
     operands = args[:ufunc.nin]
@@ -137,7 +143,8 @@ def call_ufunc(m: Any, ufunc: np.ufunc, args: list[Abstract], kwargs: dict[str, 
     out = outs[0]
     if not isinstance(out, Array) or out.source is not None or out.shared or out.base is not None:
         raise Unsupported("out= that is visible outside")
-    return update(m, out, apply(m, op, operands, dtype)[0])
+    casting = "unsafe" if is_known(kwargs.get("casting", Known(None)), "unsafe") else "same_kind"
+    return update(m, out, apply(m, op, operands, dtype)[0], casting)
 
 
 def truth(m: Any, value: Abstract) -> Scalar:
