@@ -14,26 +14,35 @@ from jitcore.frontend.values import Iterator, Known, NativeMethod
 
 @handles("JUMP")
 def jump(m: Machine, instr: Instr) -> None:
-    assert instr.target is not None
-    m.frame.jump(instr.target)
+    m.frame.jump(_target(instr))
 
 
 @handles("JUMP_BACKWARD")
 def jump_backward(m: Machine, instr: Instr) -> None:
     _back(m, instr)
+    m.frame.jump(_target(instr))
+
+
+def _target(instr: Instr) -> int:
+    assert instr.target is not None
+    return instr.target
+
+
+def _unrolled(m: Machine, instr: Instr) -> bool:
+    """Whether a jump back belongs to a loop over items that are known one by one."""
+    code = m.frame.code
+    return code.instructions[code.at(_target(instr))].op == "FOR_ITER" and isinstance(m.frame.stack[-1], Iterator)
 
 
 def _back(m: Machine, instr: Instr) -> None:
     """A loop's back edge.  Loops that are decided while tracing go round; all others are left here."""
-    frame = m.frame
-    assert instr.target is not None
-    header = frame.code.instructions[frame.code.at(instr.target)]
-    unrolled = header.op == "FOR_ITER" and isinstance(frame.stack[-1], Iterator)
-    trips, facts = frame.trips.get(instr.unit, (0, len(m.state.facts)))
-    if not unrolled and (len(m.state.facts) > facts or trips >= MAX_TRIPS):
+    if _unrolled(m, instr):
+        return
+    trips = m.frame.trips
+    count, facts = trips.get(instr.unit, (0, len(m.state.facts)))
+    if len(m.state.facts) > facts or count >= MAX_TRIPS:
         raise Leaves("a loop on run-time values")
-    frame.trips[instr.unit] = (trips + 1, facts)
-    frame.jump(instr.target)
+    trips[instr.unit] = (count + 1, facts)
 
 
 @handles("POP_JUMP_IF_TRUE")
@@ -58,27 +67,34 @@ def jump_if_false_or_pop(m: Machine, instr: Instr) -> None:
 
 def _branch(m: Machine, instr: Instr, jumps_on: bool, pops: bool) -> None:
     """Jump on the truth of the top: decided now, or two paths."""
-    assert instr.target is not None
-    if instr.target <= instr.unit:
-        raise Leaves("a loop on run-time values")
-    value = m.frame.pop()
+    frame, target = m.frame, _target(instr)
+    value = frame.pop()
     try:
         found = operations.truth(m, value)
     except Unsupported as error:
         raise Leaves(str(error)) from None
-    kept = [] if pops else [value]
     if isinstance(found, bool):
-        m.frame.stack += kept if found is jumps_on else []
         if found is jumps_on:
-            m.frame.jump(instr.target)
+            _goto(m, instr)
+        if found is jumps_on and not pops:
+            frame.push(value)
         return
+    if target <= instr.unit and not _unrolled(m, instr):
+        raise Leaves("a loop on run-time values")
     if not pops:
-        m.frame.push(value)                 # the copy must hold it too
+        frame.push(value)                   # the copy must hold it too
     other = m.split(found)
     jumping, falling = (m.state, other) if jumps_on else (other, m.state)
-    jumping.frame.jump(instr.target)
+    jumping.frame.jump(target)
     if not pops:
         falling.frame.pop()
+
+
+def _goto(m: Machine, instr: Instr) -> None:
+    """A jump that is decided."""
+    if _target(instr) <= instr.unit:
+        _back(m, instr)
+    m.frame.jump(_target(instr))
 
 
 @handles("POP_JUMP_IF_NONE")
@@ -92,15 +108,12 @@ def pop_jump_if_not_none(m: Machine, instr: Instr) -> None:
 
 
 def _jump_none(m: Machine, instr: Instr, wanted: bool) -> None:
-    assert instr.target is not None
     value = m.force(m.frame.pop())
     same = False if isinstance(value, (Iterator, NativeMethod)) else is_same(m, value, Known(None))
     if same is None:
         raise Leaves("identity of objects that is not known")
     if same is wanted:
-        if instr.target <= instr.unit:
-            raise Leaves("a loop on run-time values")
-        m.frame.jump(instr.target)
+        _goto(m, instr)
 
 
 @handles("GET_ITER")
@@ -120,7 +133,6 @@ def for_iter(m: Machine, instr: Instr) -> None:
     iterator = m.force(frame.stack[-1])
     if not isinstance(iterator, Iterator):
         raise Leaves("a loop on run-time values")
-    assert instr.target is not None
     coming = upcoming(iterator)
     if coming:
         if iterator.position >= MAX_TRIPS:
@@ -129,7 +141,7 @@ def for_iter(m: Machine, instr: Instr) -> None:
         frame.push(coming[0])
         return
     frame.pop()
-    frame.jump(instr.target)
+    frame.jump(_target(instr))
 
 
 @handles("RETURN_VALUE")
