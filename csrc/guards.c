@@ -23,6 +23,10 @@ static int read_module_or_instance(jc_guard_op *op, PyObject *base, PyObject **f
     if (op->ptr2 == NULL || (PyObject *)Py_TYPE(base) != op->ptr2) {
         return -1;
     }
+    if (PyMethod_Check(base)) {     /* compile_attr lets only __func__ through */
+        *found = PyMethod_GET_FUNCTION(base);
+        return 1;
+    }
     *made = _PyObject_GenericGetAttrWithDict(base, op->ptr, NULL, 1);
     if (*made == NULL && PyErr_Occurred()) {
         PyErr_Clear();

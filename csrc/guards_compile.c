@@ -82,6 +82,10 @@ static int compile_attr(jc_guard_op *op, PyObject *name, PyObject *type)
     if (type == Py_None) {
         return found != NULL && Py_TYPE(found)->tp_descr_set != NULL ? bad("a module's own descriptor") : 0;
     }
+    if (read_type == &PyMethod_Type && PyUnicode_CompareWithASCIIString(op->ptr, "__func__") == 0) {
+        op->ptr2 = type;
+        return 0;
+    }
     if (_PyType_Lookup(read_type, getattribute) != _PyType_Lookup(&PyBaseObject_Type, getattribute)) {
         return bad("a type with its own __getattribute__");
     }
