@@ -76,8 +76,8 @@ def erase(graph: Graph, nodes: Iterable[Node]) -> int:
     return removed
 
 
-def insert_before(graph: Graph, block: Block, anchor: Node, op: str, operands: tuple[Value, ...], type: Type | None, /, *,
-                  shape: tuple[Value, ...] = (), exit: int | None = None, **attrs: Any) -> Node:
+def insert_before(graph: Graph, block: Block, anchor: Node, op: str, operands: tuple[Value, ...], type: Type | None,
+                  /, *, shape: tuple[Value, ...] = (), exit: int | None = None, **attrs: Any) -> Node:
     """A new node in front of ``anchor``, with its source line."""
     node = graph.add(block, op, operands, type, shape=shape, exit=exit, line=anchor.line, **attrs)
     block.nodes.pop()

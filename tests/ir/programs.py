@@ -13,8 +13,8 @@ from jitcore.ir.interp import run
 from jitcore.ir.layout import elementwise_layout
 from jitcore.ir.recipe import NULL, Build, Const, FromSource, FromValue
 from jitcore.ir.types import BOOL, COMPLEX, FLOAT, INT, ArrayType, ScalarType, array, strong
-from jitcore.passes.tables import PY_FUNCTIONS
 from jitcore.ops.table import OPS
+from jitcore.passes.tables import PY_FUNCTIONS
 
 BINARY = {
     "d": ["add", "subtract", "multiply", "divide", "maximum", "power"], "f": ["add", "subtract", "multiply", "divide"],

@@ -12,13 +12,16 @@ from .texts import expect, graph_of, unchanged
 #: rule -> cases in which it fires.  ``x`` and ``y`` are arrays of the first dtype, ``k`` is the constant.
 FIRES = {
     "neutral_float": [
-        ("multiply dd->d x k", 1.0), ("multiply ff->f k x", 1.0), ("divide ee->e x k", 1.0), ("subtract dd->d x k", 0.0),
+        ("multiply dd->d x k", 1.0), ("multiply ff->f k x", 1.0), ("divide ee->e x k", 1.0),
+        ("subtract dd->d x k", 0.0),
         ("add dd->d x k", -0.0), ("add ff->f k x", -0.0)],
     "neutral_int": [
         ("add ll->l x k", 0), ("add BB->B k x", 0), ("subtract hh->h x k", 0), ("multiply LL->L k x", 1),
-        ("floor_divide ii->i x k", 1), ("power ll->l x k", 1), ("bitwise_or bb->b x k", 0), ("bitwise_xor ll->l k x", 0),
+        ("floor_divide ii->i x k", 1), ("power ll->l x k", 1), ("bitwise_or bb->b x k", 0),
+        ("bitwise_xor ll->l k x", 0),
         ("left_shift ll->l x k", 0), ("right_shift BB->B x k", 0)],
-    "and_all_ones": [("bitwise_and ll->l x k", -1), ("bitwise_and BB->B k x", 255), ("bitwise_and LL->L x k", 2**64 - 1)],
+    "and_all_ones": [("bitwise_and ll->l x k", -1), ("bitwise_and BB->B k x", 255),
+                     ("bitwise_and LL->L x k", 2**64 - 1)],
     "neutral_bool": [
         ("logical_and ??->? x k", True), ("logical_or ??->? k x", False), ("multiply ??->? x k", True),
         ("add ??->? x k", False), ("bitwise_and ??->? x k", True), ("bitwise_or ??->? x k", False),
@@ -62,7 +65,8 @@ MISSES = {
                       ("absolute D->d x", None), ("negative d->d (floor d->d x)", None)],
     "absolute_of_negative": [("absolute D->d (negative D->D x)", None), ("square d->d (negative d->d x)", None)],
     "positive": [("negative d->d x", None)],
-    "power_two": [("power dd->d x k", 3.0), ("power dd->d x y", None), ("power DD->D x k", 2.0), ("power dd->d k x", 2.0)],
+    "power_two": [("power dd->d x k", 3.0), ("power dd->d x y", None), ("power DD->D x k", 2.0),
+                  ("power dd->d k x", 2.0)],
     "divide_by_power_of_two": [
         ("divide dd->d x k", 3.0), ("divide dd->d k x", 2.0), ("divide ee->e x k", 2.0), ("divide dd->d x k", 0.0),
         ("divide dd->d x k", 2.0**1023),            # the reciprocal is subnormal
@@ -137,7 +141,8 @@ def body(text: str, constant: object) -> str:
 
 
 def cases(table):
-    return [pytest.param(name, *case, id=f"{name}: {case[0]} {case[1]}") for name, rows in table.items() for case in rows]
+    return [pytest.param(name, *case, id=f"{name}: {case[0]} {case[1]}") for name, rows in table.items()
+            for case in rows]
 
 
 def only(name, monkeypatch):

@@ -26,7 +26,8 @@ def scalar(lines: str) -> str:
     ("%1: bool_ = const True\n%2: float32 = const 1.5\n%3: float32 = const -0.0\n"
      "%9: float32 = ew.where.?ff->f %1, %3, %2", "%9: float32 = const -0.0"),
     # Nothing looks for reports here, so the value is NumPy's without them.
-    ("%1: float64 = const 1.0\n%2: float64 = const 0.0\n%9: float64 = ew.divide.dd->d %1, %2", "%9: float64 = const inf"),
+    ("%1: float64 = const 1.0\n%2: float64 = const 0.0\n%9: float64 = ew.divide.dd->d %1, %2",
+     "%9: float64 = const inf"),
 ])
 def test_folds(before, wanted):
     found, count = after(scalar(before), lambda graph: constfold.run(graph) + 0 * dce.run(graph))

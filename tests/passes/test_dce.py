@@ -20,7 +20,8 @@ exit 1: return values({values}) result=v0
 
 
 @pytest.mark.parametrize("line", [
-    "%3: int = dim %0 {axis=0}", "%3: int = idx.add %2, %2", "%3: float64[1C] (%2) = splat %1", "%3: object = object @0",
+    "%3: int = dim %0 {axis=0}", "%3: int = idx.add %2, %2", "%3: float64[1C] (%2) = splat %1",
+    "%3: object = object @0",
     "%3: float64[1C] (%2) = ew.exp.d->d %0",                 # nobody looks for its reports
     "%3: float64[1C] (%2) = ew.negative.d->d %0 !0",         # it cannot report
     "%3: float64[1C] (%2) = ew.exp.d->d %0 {reports=()} !0",  # every kind is ignored

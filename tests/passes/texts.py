@@ -12,7 +12,7 @@ EXIT_0 = "exit 0: restart\n"
 
 def graph_of(body: str) -> Graph:
     """The graph of a body: inputs, one or more blocks, exits but the first."""
-    lines = [line for line in body.strip("\n").splitlines()]
+    lines = body.strip("\n").splitlines()
     indent = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
     lines = [line[indent:] for line in lines]
     at = next((k for k, line in enumerate(lines) if line.startswith("exit ")), len(lines))
