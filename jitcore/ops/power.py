@@ -5,15 +5,16 @@ when the exponent is a scalar.  Invariants: as in ``ops.op``.  Read by ``ops.tab
 
 Where the exponent has a stride of 0 (a scalar) NumPy's float loops compute 2 as a square, 0.5 as a square
 root (so that ``-inf ** 0.5`` is NaN), -1 as a reciprocal, 1 and 0 without computing.  An int power with a
-negative exponent raises ``ValueError`` from within the loop; here it hands over.
+negative exponent raises ``ValueError`` from within the loop.
 """
 from __future__ import annotations
 
 import numpy as np
 
-from jitcore.ops.builder import INTS, ITEMSIZE, SIGNED, Scalar, ScalarBuilder
+from jitcore.ops.builder import INTS, Scalar, ScalarBuilder
 from jitcore.ops.op import DIVIDE, INVALID, OVER, UNDER, Op, each
 
+_STEPS = 6
 _BY_EXPONENT = {2: "square", 0.5: "sqrt", -1: "reciprocal", 1: "positive"}
 
 
@@ -34,16 +35,15 @@ def power_fast_path(dtype: str, exponent: float, operator: bool) -> str | None:
 
 
 def int_power(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
-    """By squaring, wrapping.  A constant exponent leaves only its own multiplications."""
+    """By squaring, wrapping; exponents outside of [0, 64) hand over.  A constant exponent leaves only its own
+    multiplications."""
     zero, one = b.const(x.dtype, 0), b.const(x.dtype, 1)
     result, base = one, x
-    steps = 8 * ITEMSIZE[x.dtype] - (x.dtype in SIGNED)
-    for step in range(steps):
+    for step in range(_STEPS):
         bit = b.cmp("!=", b.and_(y, b.const(x.dtype, 1 << step)), zero)
         result = b.select(bit, b.mul(result, base), result)
         base = b.mul(base, base)
-    if x.dtype in SIGNED:
-        b.bail(b.cmp("<", y, zero))
+    b.bail(b.cmp(">=", b.bits(y, y.dtype.upper()), b.const(y.dtype.upper(), 1 << _STEPS)))
     return result
 
 

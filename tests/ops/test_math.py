@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from jitcore.backends.scalar_libm import VECTOR_NAMES, vector_variants
+from jitcore.ops.builder import Lowering
 from jitcore.ops.table import OPS
 from tests.ops.harness import Program, specials
 
@@ -16,7 +17,7 @@ CASES += [("power", "dd->d"), ("power", "ff->f")]
 WIDTHS = [0, 256, 512]      # none: scalar calls
 
 
-def lowering(name: str, sig: str):  # noqa: ANN201
+def lowering(name: str, sig: str) -> Lowering:
     op = OPS[name]
     return op.inline[sig] if sig in op.inline else lambda b, x, y: b.call_math("pow", x, y)
 
