@@ -115,6 +115,10 @@ class Lengths:
             a, b, x, y = b, a, y, x
         if y == 0 and fn in ("add", "sub"):
             return a
+        if fn == "satsub":
+            simpler = self._difference(a, b)
+            if simpler is not None:
+                return simpler
         if y == 0 and fn == "mul":
             return self.const(0)
         if y == 1 and fn in ("mul", "floordiv"):
@@ -142,12 +146,45 @@ class Lengths:
             self.note(value, _FOLD[fn](p, q))
         return value
 
+    def _difference(self, a: Value, b: Value) -> Value | None:
+        """Forms of ``max(a - b, 0)`` that slices of one axis have in common."""
+        inner = self._idx.get(b)
+        if inner is None:
+            return None
+        fn, p, q = inner
+        k = self.number(q)
+        if fn == "min" and k is not None and k >= 0 and self._at_most(a, p):
+            return self.idx("satsub", a, q)                     # max(a - min(n, k), 0) for a <= n
+        if fn == "satsub" and k is not None and k >= 0 and self.is_length(p):
+            if a is p:
+                return self.idx("min", a, q)                    # n - max(n - k, 0)
+            outer = self._idx.get(a)
+            if outer is not None and outer[0] == "satsub" and outer[1] is p:
+                j = self.number(outer[2])
+                if j is not None and 0 <= j <= k:               # max(n - j, 0) - max(n - k, 0)
+                    return self.idx("satsub", self.idx("min", p, q), outer[2])
+        return None
+
+    def _at_most(self, a: Value, n: Value) -> bool:
+        """Whether ``a <= n`` for certain."""
+        if a is n:
+            return True
+        inner = self._idx.get(a)
+        if inner is None:
+            return False
+        fn, p, q = inner
+        if fn == "min":
+            return self._at_most(p, n) or self._at_most(q, n)
+        return fn == "satsub" and self.is_length(q) and self.is_length(n) and self._at_most(p, n)
+
     def is_length(self, value: Value) -> bool:
         """Whether ``value`` is certainly not negative."""
         number = self.number(value)
         if number is not None:
             return number >= 0
         node = value.node
+        if self._find(("length", value)) is not None:
+            return True
         if node is None:
             return False
         if node.op in ("dim", "bcast", "wrap"):
@@ -158,6 +195,10 @@ class Lengths:
         if fn == "satsub" or (fn == "max" and (self.is_length(a) or self.is_length(b))):
             return True
         return fn in ("add", "mul", "min", "floordiv") and self.is_length(a) and self.is_length(b)
+
+    def assume_length(self, value: Value) -> None:
+        """``value`` was checked at run time not to be negative."""
+        self._keep(("length", value), value)
 
     def product(self, lengths: Sequence[Value]) -> Value:
         """The product of lengths."""

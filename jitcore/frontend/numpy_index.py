@@ -1,0 +1,243 @@
+"""Subscripts of arrays: basic indexing as views and loads.
+
+Job: ``getitem`` and ``setitem`` for integers, slices, ``...`` and ``None``.  Invariants: clamping is that of
+``slice.indices``; an integer out of range takes the restart exit, so NumPy raises; lengths are canonical
+(``x[1:]`` and ``x[:-1]`` have the same length value).  Masks, integer arrays and anything else raise
+``Unsupported``.  Called by the machine's handlers.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jitcore.frontend.numpy_args import items_of, known_int
+from jitcore.frontend.numpy_elementwise import as_dtype, cast, type_of, update
+from jitcore.frontend.numpy_shapes import lengths_of
+from jitcore.frontend.numpy_views import make_view, strides_of
+from jitcore.frontend.protocol import Unsupported
+from jitcore.frontend.values import Abstract, Array, Known, Scalar, Slice
+from jitcore.ir.graph import Value
+from jitcore.ir.types import INT, strong
+
+
+@dataclass
+class Part:
+    """One item of an index: ``kind`` is 'int', 'slice', 'full' or 'new'."""
+
+    kind: str
+    value: Abstract | None = None
+
+
+def parts_of(m: Any, array: Array, index: Abstract) -> tuple[list[Part], bool]:
+    """The parts, one for each axis and each ``None``, and whether ``...`` was there."""
+    index = m.force(index)
+    items = items_of(m, index)
+    if items is None:
+        items = [index]
+    elif not (isinstance(index, Known) or getattr(index, "kind", "") == "tuple"):
+        raise Unsupported("an index that is a list")
+    parts: list[Part] = []
+    dots: int | None = None
+    for item in items:
+        if isinstance(item, Slice):
+            parts.append(Part("slice", item))
+        elif isinstance(item, Known) and item.obj is None:
+            parts.append(Part("new"))
+        elif isinstance(item, Known) and item.obj is Ellipsis:
+            if dots is not None:
+                raise Unsupported("an index with two ellipses")
+            dots = len(parts)
+        elif isinstance(item, Known) and type(item.obj) is slice:
+            parts.append(Part("slice", Slice(Known(item.obj.start), Known(item.obj.stop), Known(item.obj.step))))
+        elif is_int(item):
+            parts.append(Part("int", item))
+        else:
+            raise Unsupported("an index that is no integer, slice, None or ...")
+    missing = array.type.ndim - sum(part.kind != "new" for part in parts)
+    if missing < 0:
+        raise Unsupported("too many indices")
+    at = len(parts) if dots is None else dots
+    parts[at:at] = [Part("full")] * missing
+    return parts, dots is not None
+
+
+def is_int(value: Abstract) -> bool:
+    """An exact int, or a NumPy integer scalar that fits one."""
+    if isinstance(value, Known):
+        return type(value.obj) is int or (isinstance(value.obj, np.integer) and not isinstance(value.obj, np.timedelta64))
+    return isinstance(value, Scalar) and value.type.dtype.kind in "iu" and value.type.dtype.char not in "LQ"
+
+
+def int_value(m: Any, value: Abstract) -> Value:
+    """The graph value of an integer, weak."""
+    if isinstance(value, Known):
+        return lengths_of(m).const(int(value.obj))  # type: ignore[call-overload]
+    assert isinstance(value, Scalar)
+    number = value.value if value.type.weak else m.builder.emit("unbox", (value.value,), INT)
+    if type(value.hint) is int or isinstance(value.hint, np.integer):
+        lengths_of(m).note(number, int(value.hint))
+    return number  # type: ignore[no-any-return]
+
+
+def wrapped(m: Any, value: Abstract, length: Value) -> Value:
+    """An index counted from the front; exits where it is out of range."""
+    index = int_value(m, value)
+    lengths = lengths_of(m)
+    i, n = lengths.hint(index), lengths.hint(length)
+    if i is not None and n is not None and not -n <= i < n:
+        raise Unsupported("an index out of range")
+    i, n = lengths.number(index), lengths.number(length)
+    if i is not None and n is not None:
+        return lengths.const(i % n)
+    return m.builder.emit("wrap", (index, length), INT, exit=0)  # type: ignore[no-any-return]
+
+
+# -- slices -----------------------------------------------------------------------------------------
+def _bound(m: Any, value: Abstract, length: Value, default: Value) -> Value:
+    """A bound of a slice with a positive step, clamped to 0 .. length."""
+    value = m.force(value)
+    if isinstance(value, Known) and value.obj is None:
+        return default
+    if not is_int(value):
+        raise Unsupported("a slice with a bound that is no integer")
+    lengths = lengths_of(m)
+    index = int_value(m, value)
+    number = lengths.number(index)
+    if number is not None:
+        if number >= 0:
+            return lengths.idx("min", length, index)
+        return lengths.idx("satsub", length, lengths.const(-number))
+    if lengths.is_length(index):
+        return lengths.idx("min", index, length)
+    # Inside -length .. length first, so that nothing overflows; then length is added once if negative.
+    low = lengths.idx("sub", lengths.const(0), length)
+    inside = lengths.idx("max", lengths.idx("min", index, length), low)
+    negative = lengths.idx("min", lengths.idx("satsub", lengths.const(0), inside), lengths.const(1))
+    return lengths.idx("add", inside, lengths.idx("mul", negative, length))
+
+
+def _down_bound(m: Any, value: Abstract, length: Value, default: Value) -> Value:
+    """A known bound of a slice with a negative step, clamped to -1 .. length - 1."""
+    value = m.force(value)
+    if isinstance(value, Known) and value.obj is None:
+        return default
+    number = known_int(m, value, "a bound of a slice with a negative step")
+    lengths = lengths_of(m)
+    if number >= 0:
+        return lengths.idx("min", lengths.idx("sub", length, lengths.const(1)), lengths.const(number))
+    return lengths.idx("sub", lengths.idx("satsub", length, lengths.const(-number - 1)), lengths.const(1))
+
+
+def sliced(m: Any, part: Slice, length: Value) -> tuple[Value, Value, int]:
+    """Start, number of items and step of a slice of an axis."""
+    lengths = lengths_of(m)
+    step_value = m.force(part.step)
+    step = 1 if isinstance(step_value, Known) and step_value.obj is None else known_int(m, step_value, "a step")
+    if step == 0 or not -2**31 < step < 2**31:
+        raise Unsupported("a slice step of zero, or a very long one")
+    if step > 0:
+        start = _bound(m, part.start, length, lengths.const(0))
+        stop = _bound(m, part.stop, length, length)
+        span = lengths.idx("satsub", stop, start)
+    else:
+        last = lengths.idx("sub", length, lengths.const(1))
+        start = _down_bound(m, part.start, length, last)
+        stop = _down_bound(m, part.stop, length, lengths.const(-1))
+        if start is last and lengths.number(stop) == -1:
+            span = length
+        else:
+            span = lengths.idx("satsub", start, stop)
+    size = abs(step)
+    if size != 1:
+        span = lengths.idx("floordiv", lengths.idx("add", span, lengths.const(size - 1)), lengths.const(size))
+    return start, span, step
+
+
+# -- reading ------------------------------------------------------------------------------------------
+def getitem(m: Any, array: Abstract, index: Abstract) -> Abstract:
+    """``array[index]``: a view, or a NumPy scalar where every axis has an integer."""
+    array = m.force(array)
+    if not isinstance(array, Array):
+        raise Unsupported("an item of a scalar")
+    type_of(array)
+    parts, dots = parts_of(m, array, index)
+    lengths = lengths_of(m)
+    before = lengths.shape(array)
+    if not dots and all(part.kind == "int" for part in parts):
+        at = [wrapped(m, part.value, length) for part, length in zip(parts, before) if part.value is not None]
+        m.builder.work += 1
+        return Scalar(m.builder.emit("load", (array.value, *at), strong(array.type.dtype)))
+    old = strides_of(m, array)
+    shape: list[Value] = []
+    strides: list[Value] = []
+    offset = lengths.const(0)
+    axis = 0
+    steps: list[tuple[str, bool]] = []          # what happened to each axis: kind, and whether without gaps
+    for part in parts:
+        if part.kind == "new":
+            shape.append(lengths.const(1))
+            strides.append(lengths.const(0))
+            continue
+        length, stride = before[axis], old[axis]
+        axis += 1
+        if part.kind == "full":
+            shape.append(length)
+            strides.append(stride)
+            steps.append(("full", True))
+        elif part.kind == "int":
+            assert part.value is not None
+            offset = lengths.idx("add", offset, lengths.idx("mul", wrapped(m, part.value, length), stride))
+            steps.append(("int", True))
+        else:
+            assert isinstance(part.value, Slice)
+            start, count, step = sliced(m, part.value, length)
+            whole = count is length and step == 1
+            offset = lengths.idx("add", offset, lengths.idx("mul", start, stride))
+            shape.append(count)
+            strides.append(stride if step == 1 else lengths.idx("mul", stride, lengths.const(step)))
+            steps.append(("full" if whole else "slice", step == 1))
+    return make_view(m, array, "slice", _shown(parts), shape, strides, _layout(array, steps, len(shape)), offset)
+
+
+def _layout(array: Array, steps: list[tuple[str, bool]], ndim: int) -> str:
+    """Integers first, then one slice without gaps, then whole axes keep an array C-contiguous (F: reversed)."""
+    if array.type.layout == "A":
+        return "A"
+    order = steps if array.type.layout == "C" else steps[::-1]
+    kinds = [kind for kind, _ in order]
+    first = next((k for k, kind in enumerate(kinds) if kind != "int"), len(kinds))
+    if any(kind != "full" for kind in kinds[first + 1:]) or not all(dense for _, dense in order):
+        return "A"
+    if ndim <= 1:
+        return "C"
+    return array.type.layout if array.type.layout == "C" or len(kinds) - first == ndim else "A"
+
+
+def _shown(parts: list[Part]) -> str:
+    """The index in short, for readers of the graph."""
+    return ",".join({"full": ":", "new": "None", "int": "i", "slice": "a:b"}[part.kind] for part in parts)
+
+
+# -- writing ------------------------------------------------------------------------------------------
+def setitem(m: Any, array: Abstract, index: Abstract, value: Abstract) -> None:
+    """``array[index] = value`` where the index names all of an array that was made inside and has no view."""
+    array, value = m.force(array), m.force(value)
+    if not isinstance(array, Array):
+        raise Unsupported("an item of a scalar")
+    type_of(array), type_of(value)
+    parts, _ = parts_of(m, array, index)
+    lengths = lengths_of(m)
+    for part, length in zip(parts, lengths.shape(array)):
+        whole = part.kind == "full" or (
+            isinstance(part.value, Slice) and sliced(m, part.value, length)[1:] == (length, 1))
+        if not whole:
+            raise Unsupported("a store into a part of an array")
+    if isinstance(value, Array):
+        lengths.shape(value)
+        source = cast(m, value.value, array.type.dtype)
+        update(m, array, m.builder.emit("copy", (source,), source.type, shape=source.shape, order="K")
+               if source is value.value else source)
+    else:
+        update(m, array, as_dtype(m, value, array.type.dtype))

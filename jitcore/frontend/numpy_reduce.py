@@ -1,0 +1,90 @@
+"""Reductions: ``ufunc.reduce`` as ``reduce`` nodes.
+
+Job: NumPy's rules of ``ufunc.reduce`` for dtype, axes, result shape and boxing.  Invariants: the accumulation dtype
+is NumPy's (``add`` and ``multiply`` widen small integers); an operand of another dtype is not converted
+beforehand, since NumPy converts it in buffers, which decides the order of a sum; no axis left means a NumPy scalar.
+Used by ``numpy_calls`` and ``numpy_attrs``.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jitcore.frontend.numpy_args import bind, flag, is_absent, is_const, is_not_given, known_axes
+from jitcore.frontend.numpy_elementwise import as_dtype, find_op, type_of, wrap
+from jitcore.frontend.numpy_ops import known_dtype
+from jitcore.frontend.numpy_shapes import lengths_of
+from jitcore.frontend.protocol import Unsupported
+from jitcore.frontend.values import Abstract, Array
+from jitcore.ir.types import array as array_type
+from jitcore.ir.types import strong
+from jitcore.ops.dtypes import resolve
+from jitcore.ops.op import Op
+
+#: ufuncs whose loops are ``xx->x`` and whose reductions regions contain.
+_PLAIN = ("add", "multiply", "maximum", "minimum", "fmax", "fmin", "bitwise_and", "bitwise_or", "bitwise_xor")
+_TRUTH = ("logical_and", "logical_or")
+_IDENTITY = ("add", "multiply", "bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or")
+_NAMES = "array, axis, dtype, out, keepdims, initial, where"
+_DEFAULTS = {"axis": 0, "dtype": None, "out": None, "keepdims": False, "initial": np._NoValue, "where": True}  # type: ignore[attr-defined]
+
+
+def accumulator(op: Op, dtype: np.dtype, wanted: np.dtype | None) -> np.dtype:
+    """The dtype in which ``op.reduce`` of an array of ``dtype`` accumulates; ``Unsupported`` if NumPy has none."""
+    if op.name in _TRUTH:
+        if wanted is not None and wanted.kind != "b":
+            raise Unsupported("a logical reduction with another dtype")
+        return np.dtype(np.bool_)
+    if op.name not in _PLAIN:
+        raise Unsupported(f"{op.name}.reduce")
+    if wanted is None and op.name in ("add", "multiply"):
+        if dtype.kind == "b" or (dtype.kind == "i" and dtype.itemsize < 8):
+            wanted = np.dtype("l")
+        elif dtype.kind == "u" and dtype.itemsize < 8:
+            wanted = np.dtype("L")
+    found = resolve(op, (array_type(dtype, 1), array_type(dtype, 1)), wanted)
+    if found is None or found.inputs != found.outputs * 2 or (wanted is not None and found.outputs[0] != wanted):
+        raise Unsupported(f"{op.name}.reduce of {dtype}")
+    return found.outputs[0]
+
+
+def reduce(m: Any, ufunc: np.ufunc, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    """``ufunc.reduce(*args, **kwargs)`` of an array with axes."""
+    given = bind(m, f"{ufunc.__name__}.reduce", args, kwargs, _NAMES, _DEFAULTS)
+    operand = given["array"]
+    if not isinstance(operand, Array) or operand.type.ndim == 0:
+        raise Unsupported("a reduction of something without axes")
+    type_of(operand)
+    op = find_op(ufunc)
+    if not is_absent(given["out"]) or not is_const(given["where"], True, np._NoValue):  # type: ignore[attr-defined]
+        raise Unsupported(f"{ufunc.__name__}.reduce with out= or where=")
+    ndim = operand.type.ndim
+    axes = known_axes(m, given["axis"], ndim)
+    every = tuple(range(ndim))
+    reduced = every if axes is None else axes
+    if not reduced:
+        raise Unsupported("a reduction over no axis")
+    keepdims = False if is_not_given(given["keepdims"]) else flag(m, given["keepdims"], "keepdims")
+    dtype = accumulator(op, operand.type.dtype, known_dtype(given["dtype"]))
+    lengths = lengths_of(m)
+    operands = [operand.value]
+    if not is_not_given(given["initial"]):
+        if is_absent(given["initial"]):
+            raise Unsupported("a reduction with initial=None")
+        type_of(given["initial"])
+        if isinstance(given["initial"], Array):
+            raise Unsupported("an array as the initial value")
+        operands.append(as_dtype(m, given["initial"], dtype))
+    elif op.name not in _IDENTITY and any(lengths.hint(length) == 0 for k, length in enumerate(operand.shape) if k in reduced):
+        raise Unsupported("a reduction of nothing without an identity")
+    before = lengths.shape(operand)
+    shape = tuple(lengths.const(1) if k in reduced else before[k] for k in every if keepdims or k not in reduced)
+    sig = f"{dtype.char}{dtype.char}->{dtype.char}"
+    may_exit = bool(op.reports_for(sig)) or op.name not in _IDENTITY
+    attrs = {"op": op.name, "sig": sig, "axes": None if len(reduced) == ndim else reduced, "keepdims": keepdims}
+    layout = "C" if len(shape) <= 1 else operand.type.layout
+    kind = array_type(dtype, len(shape), layout) if shape else strong(dtype)
+    m.builder.work += 1
+    value = m.builder.emit("reduce", tuple(operands), kind, shape=shape, exit=0 if may_exit else None, **attrs)
+    return wrap(m, value)
