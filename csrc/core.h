@@ -168,6 +168,7 @@ typedef struct jc_table {
     PyCodeObject *code;         /* [borrowed]: the owner */
     bool active;                /* false: left alone */
     bool handling;              /* a miss is being handled */
+    int plain_runs;             /* calls that met a negative region */
     bool simple;                /* neither *args nor **kwargs: arguments can be bound without a frame */
     int n_slots, n_args, n_posonly, n_kwonly;
     jc_list *entry;             /* the list of unit 0, NULL while there is none */
@@ -189,11 +190,22 @@ JC_HIDDEN jc_list *jc_table_list(const jc_table *t, int unit);
 JC_HIDDEN jc_region *jc_list_find(jc_list *list, PyObject *func, PyObject *const *slots, jc_word *buf, jc_state *state);
 JC_HIDDEN int jc_tables_init(PyObject *module);
 
-/* ---- dispatch.c -------------------------------------------------------------------------------- */
+/* ---- misses.c ---------------------------------------------------------------------------------- */
 /* Stands for NULL where Python code sees slots of a frame. */
 extern JC_HIDDEN PyObject *jc_unbound;
 /* Asks the miss handler for a region: 1 one was installed, 0 none, -1 with an exception set. */
 JC_HIDDEN int jc_miss(jc_table *t, PyObject *func, int unit, PyObject *const *slots, int n_stack);
+/* Tells `runtime` that the code has only met negative regions for long.  Sets no exception. */
+JC_HIDDEN void jc_settle(jc_table *t);
+JC_HIDDEN int jc_misses_init(PyObject *module);
+
+/* ---- dispatch.c -------------------------------------------------------------------------------- */
+/* How deep this thread is in marked calls on one another. */
+extern JC_HIDDEN _Thread_local int jc_depth
+#if defined(__linux__) && defined(__GNUC__)
+    __attribute__((tls_model("initial-exec")))
+#endif
+    ;
 JC_HIDDEN int jc_dispatch_init(PyObject *module);
 
 /* ---- testing.c --------------------------------------------------------------------------------- */

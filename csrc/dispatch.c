@@ -1,9 +1,10 @@
 /* Marked functions: where their calls enter, and how a call gets its region.
  *
- * Job: mark and unmark; bind arguments without a frame; find and enter the region at unit 0; ask the miss
- * handler; keep deep recursion as cheap in C stack as without jitcore.
- * Invariants: a marked function is the same object with another entry, and every call that is not entered
- * natively is CPython's own call of it with the arguments as given; a hit that returns makes no frame.  Only `runtime` calls the functions for Python.
+ * Job: mark and unmark; bind arguments without a frame; find and enter the region at unit 0; keep deep recursion as
+ * cheap in C stack as without jitcore.
+ * Invariants: a marked function is the same object with another entry, and every call that is not entered natively
+ * is CPython's own call of it with the arguments as given; a hit that returns makes no frame.  Only `runtime` calls
+ * the functions for Python.
  *
  * How a call is seen.  3.12 and later: by the function's vectorcall pointer.  3.11 has call sites that do not look
  * at it, but all of them look at the type: there a marked function's type is a static subtype of `function` that
@@ -14,12 +15,10 @@
 
 #include <alloca.h>
 
+#define SETTLED 64              /* calls that only met negative regions, after which the code is left alone */
 #define MAX_DEPTH 200           /* marked calls on one another in a thread, before they run as if not marked */
 
-PyObject *jc_unbound;
-
-static PyObject *miss_handler;
-static _Thread_local int depth
+_Thread_local int jc_depth
 #if defined(__linux__) && defined(__GNUC__)
     __attribute__((tls_model("initial-exec")))
 #endif
@@ -67,7 +66,8 @@ static int ready_marked_type(void)
     t->tp_descr_get = base->tp_descr_get;
     t->tp_methods = marked_methods;
     t->tp_getset = marked_getset;
-    return PyType_Ready(t);
+    /* `f.__doc__` must find the function's own, not the type's. */
+    return PyType_Ready(t) < 0 || PyDict_DelItemString(t->tp_dict, "__doc__") < 0 ? -1 : 0;
 }
 
 static bool is_function(PyObject *o)
@@ -153,12 +153,12 @@ static void set_marked(PyObject *func, bool marked)
 
 static PyObject *run_plain(PyObject *func, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
-    if (JC_UNLIKELY(depth >= MAX_DEPTH)) {
+    if (JC_UNLIKELY(jc_depth >= MAX_DEPTH)) {
         return run_held(func, args, nargsf, kwnames);
     }
-    depth++;
+    jc_depth++;
     PyObject *result = jc_plain_function(func, args, nargsf, kwnames);
-    depth--;
+    jc_depth--;
     return result;
 }
 
@@ -226,51 +226,15 @@ static bool bind(const jc_table *t, PyObject *func, PyObject *const *args, size_
     return true;
 }
 
-/* ---- misses -------------------------------------------------------------------------------------- */
-static PyObject *slots_tuple(PyObject *const *slots, int n)
-{
-    PyObject *tuple = PyTuple_New(n);
-    for (int i = 0; tuple != NULL && i < n; i++) {
-        PyTuple_SET_ITEM(tuple, i, Py_NewRef(slots[i] != NULL ? slots[i] : jc_unbound));
-    }
-    return tuple;
-}
-
-int jc_miss(jc_table *t, PyObject *func, int unit, PyObject *const *slots, int n_stack)
-{
-    if (miss_handler == NULL || t->handling) {
-        return 0;
-    }
-    int installed = -1;
-    PyObject *code = Py_NewRef((PyObject *)t->code), *handler = Py_NewRef(miss_handler), *answer = NULL;
-    PyObject *locals = slots_tuple(slots, t->n_slots), *stack = slots_tuple(slots + t->n_slots, n_stack);
-    PyObject *number = PyLong_FromLong(unit);
-    if (locals != NULL && stack != NULL && number != NULL) {
-        t->handling = true;
-        depth++;
-        answer = PyObject_CallFunctionObjArgs(handler, func, code, number, locals, stack, NULL);
-        depth--;
-        t->handling = false;
-        installed = answer == NULL ? -1 : PyObject_IsTrue(answer);
-    }
-    Py_XDECREF(answer);
-    Py_XDECREF(number);
-    Py_XDECREF(locals);
-    Py_XDECREF(stack);
-    Py_DECREF(handler);
-    Py_DECREF(code);
-    return installed;
-}
-
 /* ---- calls --------------------------------------------------------------------------------------- */
 /* The frame is needed: CPython binds the arguments once more, jc_flow_arrive has the frame from then on. */
 static PyObject *enter_frame(PyThreadState *ts, jc_flow *flow, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     PyCodeObject *code = flow->table->code;
     Py_INCREF(code);
-    depth++;
+    jc_depth++;
     PyObject *result = jc_frame_enter(ts, flow->func, args, nargsf, kwnames, jc_flow_arrive, flow);
-    depth--;
+    jc_depth--;
     if (JC_UNLIKELY(!flow->arrived)) {
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
@@ -290,7 +254,7 @@ static PyObject *enter(PyObject *func, PyObject *const *args, size_t nargsf, PyO
     }
     PyThreadState *ts = jc_thread();
     t->n.calls++;
-    if (JC_UNLIKELY(depth >= MAX_DEPTH || jc_observed(ts, t->code, jc_loop_tools))) {
+    if (JC_UNLIKELY(jc_depth >= MAX_DEPTH || jc_observed(ts, t->code, jc_loop_tools))) {
         return run_plain(func, args, nargsf, kwnames);
     }
     PyObject **slots = alloca(((size_t)t->n_slots + 1) * sizeof *slots);
@@ -322,6 +286,9 @@ static PyObject *enter(PyObject *func, PyObject *const *args, size_t nargsf, PyO
     }
     if (JC_UNLIKELY(r->plain)) {
         jc_state_release(s);
+        if (JC_UNLIKELY(++t->plain_runs == SETTLED && t->n.native_calls == 0)) {
+            jc_settle(t);
+        }
         return run_plain(func, args, nargsf, kwnames);
     }
     jc_region_run(s);
@@ -436,60 +403,16 @@ static PyObject *is_marked(PyObject *module, PyObject *func)
     return PyBool_FromLong(is_function(func) && is_marked_now(func));
 }
 
-static PyObject *set_miss_handler(PyObject *module, PyObject *handler)
-{
-    if (handler != Py_None && !PyCallable_Check(handler)) {
-        PyErr_SetString(PyExc_TypeError, "the handler must be callable, or None");
-        return NULL;
-    }
-    PyObject *old = miss_handler;
-    miss_handler = handler == Py_None ? NULL : Py_NewRef(handler);
-    if (old == NULL) {
-        Py_RETURN_NONE;
-    }
-    return old;
-}
-
-static PyObject *unbound_repr(PyObject *self)
-{
-    return PyUnicode_FromString("UNBOUND");
-}
-
-static PyObject *unbound_reduce(PyObject *self, PyObject *unused)
-{
-    return PyUnicode_FromString("UNBOUND");
-}
-
-static PyMethodDef unbound_methods[] = {
-    {"__reduce__", unbound_reduce, METH_NOARGS, NULL},
-    {NULL},
-};
-static PyTypeObject unbound_type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "jitcore._core.Unbound",
-    .tp_basicsize = sizeof(PyObject),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .tp_repr = unbound_repr,
-    .tp_methods = unbound_methods,
-};
-
 static PyMethodDef methods[] = {
     {"mark", mark, METH_O, "mark(func): its calls enter jitcore.  ValueError for generators and coroutines."},
     {"unmark", unmark, METH_O, "unmark(func): its calls are CPython's own again."},
     {"is_marked", is_marked, METH_O, "is_marked(func) -> bool"},
-    {"set_miss_handler", set_miss_handler, METH_O,
-     "set_miss_handler(handler) -> the handler before.  handler(func, code, unit, locals, stack) -> whether a region "
-     "was installed."},
     {NULL},
 };
 
 int jc_dispatch_init(PyObject *module)
 {
-    if (ready_marked_type() < 0 || PyType_Ready(&unbound_type) < 0) {
-        return -1;
-    }
-    jc_unbound = unbound_type.tp_alloc(&unbound_type, 0);
-    if (jc_unbound == NULL || PyModule_AddObjectRef(module, "UNBOUND", jc_unbound) < 0) {
+    if (ready_marked_type() < 0) {
         return -1;
     }
     return PyModule_AddFunctions(module, methods);

@@ -231,6 +231,18 @@ static int find_region(jc_frame *f, jc_flow *flow, scratch_t *scratch)
     return 0;
 }
 
+/* Between two regions, where the interpreter would look too: another thread gets its turn here; whatever else
+ * is asked of this thread (signals, pending calls) the interpreter has to serve.  True: it must take over. */
+static bool asked_for(PyThreadState *ts)
+{
+    if (JC_LIKELY(!jc_interrupted(ts))) {
+        return false;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    Py_END_ALLOW_THREADS
+    return jc_interrupted(ts);
+}
+
 static PyObject *go_through(PyThreadState *ts, jc_frame *f, jc_flow *flow, scratch_t *scratch)
 {
     jc_table *t = flow->table;
@@ -239,7 +251,7 @@ static PyObject *go_through(PyThreadState *ts, jc_frame *f, jc_flow *flow, scrat
         if (flow->state.region != NULL && do_exit(ts, f, flow, &result)) {
             return result;
         }
-        int found = find_region(f, flow, scratch);
+        int found = flow->previous != NULL && asked_for(ts) ? 0 : find_region(f, flow, scratch);
         if (found <= 0) {
             if (flow->previous != NULL) {
                 count_left(flow, flow->previous);

@@ -4,6 +4,7 @@
  *   core.h          what the files from frames.c to module.c say to one another
  *   frames.c        the scoped evaluator; rebuild frames; move a running frame
  *   tables.c        what is known of each code object: its regions and counters
+ *   misses.c        what C asks of Python: a region for a state, leaving a code object alone
  *   dispatch.c      marked functions: the entry, arguments, misses, recursion
  *   regions.c       the type `Region`
  *   flow.c          running a region and what its exits ask for, from region to region

@@ -229,6 +229,52 @@ static PyObject *region_check(PyObject *self, PyObject *args)
     return status < 0 ? NULL : PyLong_FromLong(status);
 }
 
+/* Region.run(func, slots): (True, the result) where the guards hold and it ends in a return, else (False, None). */
+static PyObject *region_run(PyObject *self, PyObject *args)
+{
+    jc_region *r = (jc_region *)self;
+    PyObject *func, *slots, *result = NULL;
+    if (!PyArg_ParseTuple(args, "O!O!:run", &PyFunction_Type, &func, &PyTuple_Type, &slots)) {
+        return NULL;
+    }
+    if (r->address == NULL || r->exits == NULL) {
+        return Py_BuildValue("OO", Py_False, Py_None);
+    }
+    Py_ssize_t n = PyTuple_GET_SIZE(slots);
+    PyObject **lp = PyMem_New(PyObject *, n + 1);
+    jc_word *words = PyMem_Calloc(jc_region_words(r) + 1, sizeof *words);
+    if (lp == NULL || words == NULL) {
+        PyErr_NoMemory();
+        goto out;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *v = PyTuple_GET_ITEM(slots, i);
+        lp[i] = v == jc_unbound ? NULL : v;
+    }
+    jc_state s = {.in = words, .out = words + r->n_words};
+    s.src = (PyObject **)(s.out + r->n_out);
+    s.own = s.src + r->n_sources;
+    if (r->guards != NULL && jc_guards_check(r->guards, func, lp, s.in, s.src) != 0) {
+        result = Py_BuildValue("OO", Py_False, Py_None);
+        goto out;
+    }
+    s.region = (jc_region *)Py_NewRef(self);
+    jc_region_run(&s);
+    jc_exit *e = &r->exits[s.exit];
+    PyObject *value = NULL;
+    if (e->kind != JC_EXIT_RETURN) {
+        result = Py_BuildValue("OO", Py_False, Py_None);
+    }
+    else if (jc_recipe_build(e->recipe, s.src, s.out, &value) == 0) {
+        result = Py_BuildValue("ON", Py_True, value);
+    }
+    jc_state_release(&s);
+out:
+    PyMem_Free(lp);
+    PyMem_Free(words);
+    return result;
+}
+
 static PyObject *region_repr(PyObject *self)
 {
     jc_region *r = (jc_region *)self;
@@ -236,6 +282,8 @@ static PyObject *region_repr(PyObject *self)
 }
 
 static PyMethodDef region_methods[] = {
+    {"run", region_run, METH_VARARGS,
+     "run(func, slots) -> (True, the result), or (False, None) where a guard fails or it ends in another exit."},
     {"check", region_check, METH_VARARGS, "check(func, slots) -> 0, or 1 + the index of the guard that fails."},
     {NULL},
 };

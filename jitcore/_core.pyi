@@ -50,9 +50,12 @@ class Region:
     @property
     def thrashing(self) -> bool:
         """More than half of the last 64 runs were left or restarted: it is not entered any more."""
+    def run(self, func: FunctionType, slots: tuple[Any, ...]) -> tuple[bool, Any]:
+        """(True, the result), or (False, None) where a guard fails or the region ends in another exit than a return."""
     def check(self, func: FunctionType, slots: tuple[Any, ...]) -> int:
         """Which guard fails for these slots (locals, then stack): 0 for none, else 1 + its index."""
 
+SettleHandler = Callable[[CodeType], None]
 MissHandler = Callable[[FunctionType, CodeType, int, tuple[Any, ...], tuple[Any, ...]], bool]
 
 def mark(func: FunctionType) -> None:
@@ -91,3 +94,7 @@ def ufunc_loop(ufunc: Any, signature: str) -> tuple[int, int]:
 def pool_stats() -> dict[str, int]: ...
 def pool_trim(*args: Any) -> Any: ...
 def pool_limit(*args: Any) -> Any: ...
+
+def set_settle_handler(handler: SettleHandler | None) -> SettleHandler | None:
+    """The handler is told of a code object that has met nothing but negative regions in many calls; gives the one
+    before."""

@@ -22,9 +22,14 @@ from jitcore.ops.table import OPS
 
 @dataclass
 class Stages:
-    """What each stage gave, for one region."""
+    """What each stage gave, for one region.
 
-    snapshot: Snapshot
+    Holds neither the snapshot's objects nor the code object: what is remembered keeps nothing of the user's alive.
+    """
+
+    name: str
+    unit: int
+    line: int
     trace: Trace
     plan: Plan
     lowered: Lowered
@@ -51,7 +56,7 @@ def lower(snapshot: Snapshot, traced: Trace, options: config.Options) -> Stages:
     config.LOGGERS["kernels"].debug("%s", plan)
     lowered = cpu.lower(traced.graph, plan, OPS, region_name(snapshot), precision=options.precision)
     config.LOGGERS["llvm"].debug("%s", _Late(lambda: lowered.llvm))
-    return Stages(snapshot, traced, plan, lowered)
+    return Stages(region_name(snapshot), snapshot.unit, line_at(snapshot), traced, plan, lowered)
 
 
 def build(stages: Stages) -> _core.Region:
@@ -60,7 +65,7 @@ def build(stages: Stages) -> _core.Region:
     config.LOGGERS["asm"].debug("%s", _Late(compiled.asm))
     guard_spec, exit_spec, n_out = guards.pack(stages.trace)
     region = _core.Region(compiled.address, guard_spec, exit_spec, n_out, stages.lowered.n_own, stages.trace.work,
-                          (compiled, tuple(stages.trace.graph.objects)), region_name(stages.snapshot))
+                          (compiled, tuple(stages.trace.graph.objects)), stages.name)
     stages.compiled, stages.region = compiled, region
     return region
 
@@ -87,6 +92,12 @@ def region_name(snapshot: Snapshot) -> str:
     """A readable name: the function's, and the code unit unless it is the entry."""
     name = snapshot.code.co_qualname
     return name if snapshot.unit == 0 else f"{name}@{snapshot.unit}"
+
+
+def line_at(snapshot: Snapshot) -> int:
+    """The source line of the instruction in front of the snapshot's unit (the function's first at its entry)."""
+    lines = [line for start, _, line in snapshot.code.co_lines() if line is not None and start < 2 * snapshot.unit]
+    return lines[-1] if lines else snapshot.code.co_firstlineno
 
 
 class _Late:

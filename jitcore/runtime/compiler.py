@@ -7,6 +7,7 @@ time; others go on in the interpreter.
 """
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
@@ -50,7 +51,8 @@ def on_miss(func: FunctionType, code: CodeType, unit: int, locals: tuple[object,
 
 def _compile(record: Record, snapshot: Snapshot, known: list[Entry]) -> bool:
     start = time.perf_counter()
-    miss = misses.describe(known, snapshot) if known else ""
+    wanted = config.LOGGERS["guards"].isEnabledFor(logging.INFO) or _leave_log.isEnabledFor(logging.INFO)
+    miss = misses.describe(known, snapshot) if known and wanted else ""
     result = pipeline.compile_region(snapshot, record.options)
     seconds = time.perf_counter() - start
     record.compile_seconds += seconds

@@ -58,18 +58,15 @@ def explain(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
 
 
 def _line(entry: Entry) -> int:
-    assert entry.stages is not None or entry.refusal is not None
-    code = entry.stages.snapshot.code if entry.stages is not None else None
-    if code is None:
-        return entry.refusal.line if entry.refusal is not None else 0
-    lines = [line for start, end, line in code.co_lines() if line is not None and start < 2 * entry.unit]
-    return lines[-1] if lines else code.co_firstlineno
+    if entry.stages is not None:
+        return entry.stages.line
+    return entry.refusal.line if entry.refusal is not None else 0
 
 
 def _region(stages: Stages, entry: Entry | None) -> list[str]:
     trace = stages.trace
     runs = "" if entry is None else f", run {entry.region.runs} times"
-    lines = [f"    region {pipeline.region_name(stages.snapshot)}: {_count(len(trace.graph.exits) - 1, 'exit')}, "
+    lines = [f"    region {stages.name}: {_count(len(trace.graph.exits) - 1, 'exit')}, "
              f"{_count(len(stages.plan.kernels()), 'kernel')}{runs}"]
     for kernel in stages.plan.kernels():
         lines.append(f"      kernel {kernel.number}: {_summary(kernel)}")

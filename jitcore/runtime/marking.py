@@ -24,6 +24,7 @@ _switched_off = False
 def start() -> None:
     """Connect C with the compiler."""
     _core.set_miss_handler(compiler.on_miss)
+    _core.set_settle_handler(compiler.negative_settled)
 
 
 def mark(target: Any, options: config.Options) -> Any:

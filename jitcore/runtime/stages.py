@@ -64,14 +64,14 @@ class Traced:
 
     def lower(self) -> LoweredRegion:
         """Fused into kernels and lowered to LLVM IR."""
-        return LoweredRegion(pipeline.lower(self._snapshot, self._trace, self._options))
+        return LoweredRegion(self._snapshot.func, pipeline.lower(self._snapshot, self._trace, self._options))
 
 
 class LoweredRegion:
     """Kernels and LLVM IR of a region."""
 
-    def __init__(self, stages: pipeline.Stages) -> None:
-        self._stages = stages
+    def __init__(self, func: FunctionType, stages: pipeline.Stages) -> None:
+        self._func, self._stages = func, stages
 
     def as_text(self, stage: str) -> str:
         """The text of ``stage``: ``'kernels'`` or ``'llvm'``.  Raises ``ValueError`` for another."""
@@ -84,28 +84,28 @@ class LoweredRegion:
     def compile(self) -> Runnable:
         """Machine code."""
         pipeline.build(self._stages)
-        return Runnable(self._stages)
+        return Runnable(self._func, self._stages)
 
 
 class Runnable:
     """A compiled region that can be called with arguments of the traced kinds."""
 
-    def __init__(self, stages: pipeline.Stages) -> None:
-        self._stages = stages
+    def __init__(self, func: FunctionType, stages: pipeline.Stages) -> None:
+        self._func, self._stages = func, stages
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on arguments; where the guards do not hold or the region hands over, the function itself runs."""
-        snapshot = self._stages.snapshot
-        state = snapshot_of_call(snapshot.func, args, kwargs)
-        done, result = self._stages.region.run(snapshot.func, state.locals)  # type: ignore[union-attr]
-        return result if done else snapshot.func(*args, **kwargs)
+        assert self._stages.region is not None
+        state = snapshot_of_call(self._func, args, kwargs)
+        done, result = self._stages.region.run(self._func, state.locals)
+        return result if done else self._func(*args, **kwargs)
 
     def as_text(self, stage: str) -> str:
         """The text of ``stage``: ``'asm'``, ``'llvm'`` or ``'kernels'``.  Raises ``ValueError`` for another."""
         if stage == "asm":
             assert self._stages.compiled is not None
             return self._stages.compiled.asm()
-        return LoweredRegion(self._stages).as_text(stage)
+        return LoweredRegion(self._func, self._stages).as_text(stage)
 
 
 def trace(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
