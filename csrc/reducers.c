@@ -7,11 +7,18 @@
 #include "blocks.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3")     /* vectorise; no flag that changes results */
+#pragma GCC optimize("O3", "no-trapping-math")  /* vectorise; neither flag changes results */
+#endif
+
+/* Compiled for wide vectors too where the machine can choose at load time. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDE
 #endif
 
 #define REDUCER(NAME, T, ACC, E)                                                                        \
-    static void NAME##_fold(char *acc, const char *e, int64_t n)                                        \
+    WIDE static void NAME##_fold(char *acc, const char *e, int64_t n)                                        \
     {                                                                                                   \
         T a = *(T *)acc;                                                                                \
         const T *x = (const T *)e;                                                                      \
@@ -21,7 +28,7 @@
         }                                                                                               \
         *(T *)acc = a;                                                                                  \
     }                                                                                                   \
-    static void NAME##_rows(char *acc, const char *e, int64_t n)                                        \
+    WIDE static void NAME##_rows(char *acc, const char *e, int64_t n)                                        \
     {                                                                                                   \
         T *restrict to = (T *)acc;                                                                      \
         const T *restrict x = (const T *)e;                                                             \
@@ -31,12 +38,12 @@
         }                                                                                               \
     }
 
-/* Four lanes of two or more, so that minimum and maximum do not wait for one another. */
+/* Many lanes, so that minimum and maximum do not wait for one another. */
 #define LANED(NAME, T, E)                                                                               \
-    static void NAME##_lanes(char *acc, const char *e, int64_t n)                                       \
+    WIDE static void NAME##_lanes(char *acc, const char *e, int64_t n)                                       \
     {                                                                                                   \
         const T *x = (const T *)e;                                                                      \
-        enum { L = 8 };                                                                                 \
+        enum { L = 32 };                                                                                 \
         if (n >= 2 * L) {                                                                               \
             T lane[L];                                                                                  \
             for (int k = 0; k < L; k++)                                                                 \

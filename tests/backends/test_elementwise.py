@@ -203,6 +203,25 @@ def test_blocks() -> None:
         same(got[1], want.sum())
 
 
+def test_reports_of_blocks_are_numpys() -> None:
+    """The flags of NumPy's own loops decide, whatever the compares beside them raise."""
+    m = Maker(sample((4,)), sample((4,)))
+    a, b = m.inputs
+    f = m.finish(m.ew("logaddexp", a, b))
+    x, y = np.full(40, np.nan), np.ones(40)
+    with pytest.warns(RuntimeWarning):      # NumPy reports NaN operands here
+        np.logaddexp(x, y)
+    assert [f(x, y)[0] for _ in range(3)] == [0, 0, 0] and f(y, y)[0] == 1
+    m = Maker(sample((4,)))
+    f = m.finish(m.ew("arccos", m.inputs[0]), m.ew("less", m.inputs[0], m.inputs[0]), precision="numpy")
+    x = np.array([np.nan, 0.5, 2.0] * 20)
+    assert [f(x)[0] for _ in range(3)] == [0, 0, 0]
+    x[2::3] = 0.1
+    exit, got = f(x)
+    assert exit == 1
+    same(got[0], np.arccos(x))
+
+
 def test_precision_numpy() -> None:
     x = sample((1000,))
     m = Maker(x)

@@ -158,14 +158,10 @@ class KernelCall:
               dims: ir.Value | None, reductions: Reductions | None) -> None:
         """Takes the exit if NumPy would report something.
 
-        Where the flags are set, the operations are looked at one by one; of a reduction it is asked
-        whether a result is inf or NaN (this says more than NumPy reports where operands were that).  A
-        block operation's flags are NumPy's own."""
+        Where the flags are set, the operations are looked at one by one (the checked variant), then the
+        reductions."""
         frame, b = self.frame, self.frame.b
         raised = b.icmp_unsigned("!=", frame.helper("jc_reports_test"), i32(0))
-        if self.code.blocked:
-            frame.leave_if(raised, self.exit)
-            return
         look, clean = frame.function.append_basic_block("look"), frame.function.append_basic_block("clean")
         frame.branch(raised, look, clean)
         frame.move_to(look)
