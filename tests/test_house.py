@@ -66,6 +66,15 @@ def test_versions_agree():
     assert f"## {project['version']}" in (_ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
+def test_variables_are_documented():
+    """``docs/variables.md`` repeats the table of ``config.py``."""
+    from jitcore import config
+
+    text = (_ROOT / "docs" / "variables.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(JITCORE\w*)` \| (?:`(.*?)`)? ?\|", text, re.MULTILINE))
+    assert rows == {name: default for name, (default, _) in config.VARIABLES.items()}
+
+
 def test_readme_has_the_two_commands():
     """``.ci/run`` takes the second from here; each is one line."""
     commands = re.findall(r"^    (python -m venv .*)$", (_ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
