@@ -50,10 +50,11 @@ class _Verifier:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.home: dict[Value, tuple[Block | None, int]] = {}  # block and position; None: an input
-        self.where = ""
+        self.where: str | tuple[Block, int] = ""  # what is looked at: words, or a node's place
 
     def fail(self, invariant: str, message: str) -> InvalidGraph:
-        return InvalidGraph(invariant, message, self.where)
+        where = self.where if isinstance(self.where, str) else self.neighbours(*self.where)
+        return InvalidGraph(invariant, message, where)
 
     def run(self) -> None:
         graph = self.graph
@@ -118,18 +119,18 @@ class _Verifier:
                 self.where = f"  in {block!r}"
                 define(value, block, -1, None)
             for position, node in enumerate(block.nodes):
-                self.look_at(block, position)
+                self.where = (block, position)
                 if node.result is not None:
                     define(node.result, block, position, node)
 
-    def look_at(self, block: Block, position: int) -> None:
-        """Let messages show the node at ``position`` with its neighbours."""
+    def neighbours(self, block: Block, position: int) -> str:
+        """The text of the node at ``position`` between its neighbours."""
         lines = []
         for k in range(max(0, position - 2), min(len(block.nodes), position + 3)):
             lines.append(("> " if k == position else "  ") + node_text(block.nodes[k], self.graph))
         if position >= len(block.nodes) - 2 and block.terminator is not None:
             lines.append(("> " if position == len(block.nodes) else "  ") + terminator_text(block.terminator))
-        self.where = f"in {block!r}:\n" + "\n".join(lines)
+        return f"in {block!r}:\n" + "\n".join(lines)
 
     def use(self, value: Value, block: Block, position: int, role: str) -> None:
         if value not in self.home:
@@ -155,10 +156,10 @@ class _Verifier:
                 if length not in block.params:
                     self.use(length, block, -1, "length")
         for position, node in enumerate(block.nodes):
-            self.look_at(block, position)
+            self.where = (block, position)
             self.node(node, block, position)
         assert block.terminator is not None
-        self.look_at(block, len(block.nodes))
+        self.where = (block, len(block.nodes))
         self.end(block.terminator, block)
 
     def node(self, node: Node, block: Block, position: int) -> None:
