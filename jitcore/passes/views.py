@@ -64,15 +64,30 @@ def _fits(view: Node, uses: dict[Value, int], users: dict[Value, list[Node]], se
     asked = [user for user in users[source] if user.op in ("stride", "dim")]
     if len(asked) + 1 != uses[source] or not arrays:
         return False  # something else needs the whole result
-    if made.exit is not None and view.attrs["kind"] not in _WHOLE:
-        return False
-    # A view of a view of an operand that has to be filled first would only move the array elsewhere.
+    if view.attrs["kind"] == "broadcast" or (made.exit is not None and view.attrs["kind"] not in _WHOLE):
+        return False  # each element would be computed again and again; or not all of them
+    return _alike(source, arrays) and sum(_filled(value, uses, seen) for value in arrays) <= 1
+
+
+def _alike(source: Value, arrays: list[Value]) -> bool:
+    """True if result and operands have the same lengths, order and size of items: the same offsets and strides."""
     type_ = source.type
     assert isinstance(type_, ArrayType)
-    if type_.layout == "A":
-        return False
-    return all(isinstance(value.type, ArrayType) and value.type.layout == type_.layout and value.shape == source.shape
-               and value.type.dtype.itemsize == type_.dtype.itemsize for value in arrays)
+    return type_.layout != "A" and all(
+        isinstance(value.type, ArrayType) and value.type.layout == type_.layout and value.shape == source.shape
+        and value.type.dtype.itemsize == type_.dtype.itemsize for value in arrays)
+
+
+def _filled(value: Value, uses: dict[Value, int], seen: set[Value]) -> int:
+    """How many arrays must be filled so that a view of ``value`` can be taken.  Without the view behind it, the
+    operation fills one; there is nothing gained if its operands then fill two."""
+    made = value.node
+    if made is None or made.op not in ("ew", "cast"):
+        return 0
+    arrays = [operand for operand in made.operands if is_array(operand)]
+    if uses[value] > 1 or value in seen or not arrays or not _alike(value, arrays):
+        return 1
+    return sum(_filled(operand, uses, seen) for operand in arrays)
 
 
 def _move(graph: Graph, block: Block, view: Node, users: dict[Value, list[Node]]) -> None:

@@ -8,9 +8,9 @@ from jitcore.ir.verify import verify
 
 from ..ir.programs import outcome, programs
 
-quick = settings(max_examples=150, deadline=None, derandomize=True,
-                 phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.target, Phase.shrink],
-                 suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+PHASES = [Phase.explicit, Phase.reuse, Phase.generate, Phase.target, Phase.shrink]
+quick = settings(max_examples=80, deadline=None, derandomize=True, phases=PHASES,
+                 suppress_health_check=list(HealthCheck))
 
 
 def check(graph, inputs, apply):
@@ -33,6 +33,19 @@ def test_one_pass(name, apply):
     @given(programs())
     def property(program):
         check(*program, apply)
+
+    property()
+
+
+@pytest.mark.slow
+def test_many_random_graphs(request):
+    if "slow" not in request.config.option.markexpr:
+        pytest.skip("a sweep, run by -m slow")
+
+    @settings(quick, max_examples=3000, derandomize=False)
+    @given(programs())
+    def property(program):
+        check(*program, lambda graph: passes.run(graph, verify=True))
 
     property()
 

@@ -114,3 +114,23 @@ def test_chain():
     assert views.run(graph) == 2
     ops = [(node.op, node.attrs.get("op")) for node in graph.nodes() if node.op in ("ew", "view")]
     assert ops == [("view", None), ("ew", "sqrt"), ("ew", "add"), ("ew", "exp")]
+
+
+def test_no_second_array_is_filled():
+    """Two operands that cannot be seen through themselves would be filled instead of one result."""
+    def source(first, second):
+        return body(TRANSPOSED.replace("ew.add.dd->d %0, %1 !0", "ew.add.dd->d %15, %16 !0").replace(
+            "\n  %5", f"\n  %15: float64[2C] (%2, %3) = {first}\n  %16: float64[2C] (%2, %3) = {second}\n  %5", 1))
+
+    broadcast = "ew.add.dd->d %0, %20"
+    row = "  %20: float64[1C] (%3) = splat %1\n  %4: int = const 0"
+    unchanged(source(broadcast, broadcast).replace("  %4: int = const 0", row), views.run)
+    graph = graph_of(source(broadcast, "ew.sqrt.d->d %0").replace("  %4: int = const 0", row))
+    assert views.run(graph) == 2
+
+
+def test_a_broadcast_view_stays():
+    unchanged(body("""
+  %5: float64[2C] (%2, %3) = ew.exp.d->d %0
+  %6: float64[3A] (%2, %2, %3) = view.broadcast %5, %4, %4, %4, %4 {arg=0}
+  %12: float64[3A] (%2, %2, %3) = ew.exp.d->d %6"""), views.run)
