@@ -14,7 +14,7 @@ import numpy as np
 from jitcore.frontend import numpy_attrs
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import constant, is_numpy_globals, pytype, read, type_version
-from jitcore.frontend.protocol import Redirect, Unsupported
+from jitcore.frontend.protocol import Leaves, Redirect, Unsupported
 from jitcore.frontend.values import (
     Abstract,
     Array,
@@ -160,6 +160,23 @@ def _of_instance(m: Machine, obj: Opaque, name: str) -> Abstract | Redirect:
     if isinstance(found, types.MethodDescriptorType):
         return NativeMethod(obj, name)
     raise Unsupported(f"attribute {name} of a {cls.__name__}")
+
+
+def of_super(m: Machine, cls: Abstract, obj: Abstract, name: str) -> Method:
+    """``super(cls, obj).name`` where it is a method written in Python."""
+    if not isinstance(cls, Known) or not isinstance(cls.obj, type) or not isinstance(obj, Opaque):
+        raise Leaves("super() of objects that are not known")
+    type_version(m, obj)
+    mro = obj.type.__mro__
+    if cls.obj not in mro or name == "__class__":
+        raise Leaves(f"super().{name}")
+    for base in mro[mro.index(cls.obj) + 1:]:
+        if name in base.__dict__:
+            found = base.__dict__[name]
+            if isinstance(found, types.FunctionType):
+                return Method(constant(m, found), obj)
+            break
+    raise Leaves(f"super().{name}")
 
 
 def _of_slot(m: Machine, obj: Opaque, slot: types.MemberDescriptorType, source: Attr) -> Abstract:

@@ -44,7 +44,7 @@ from jitcore.ir.types import COMPILED_DTYPES, INT, OBJECT, Type, array, parse_ty
 
 #: Types whose objects are guarded by identity when the front end must know them.
 _BY_IDENTITY = (ModuleType, type, np.ufunc, np.dtype, type(len), type(np.ndarray.sum), type(None), type(...),
-                type(NotImplemented))
+                type(NotImplemented), type(np.mean))
 
 
 class Builder:
@@ -97,9 +97,9 @@ class Builder:
             self.guard(ValueIs(source, obj))  # type: ignore[arg-type]
             return Known(obj, source)
         if isinstance(obj, np.generic) and is_number(obj) and obj.dtype.char not in "qQ":  # np.longlong is not np.int64
-            name = obj.dtype.name
-            self.guard(Load(source, name))
-            return Scalar(self._input(strong(name)), source, obj)
+            type_ = strong(obj.dtype)
+            self.guard(Load(source, str(type_)))
+            return Scalar(self._input(type_), source, obj)
         if kind is np.ndarray:
             return self._read_array(obj, source)  # type: ignore[arg-type]
         if kind is tuple or kind is list:

@@ -13,7 +13,7 @@ import numpy as np
 from jitcore.frontend import attributes, builtin_calls, builtin_methods, numpy_attrs, numpy_calls
 from jitcore.frontend.inline import enter
 from jitcore.frontend.machine import Machine
-from jitcore.frontend.objects import constant, pytype
+from jitcore.frontend.objects import constant, pytype, type_version
 from jitcore.frontend.protocol import Redirect, Unsupported
 from jitcore.frontend.state import Frame
 from jitcore.frontend.values import (
@@ -69,6 +69,8 @@ def _semantic(m: Machine, func: Abstract, args: list[Abstract],
               kwargs: dict[str, Abstract]) -> Abstract | Redirect | None:
     if isinstance(func, NativeMethod):
         return _native_method(m, func, args, kwargs)
+    if isinstance(func, Opaque):
+        return _instance(m, func, args, kwargs)
     if not isinstance(func, Known):
         raise Unsupported(f"a call of {_name(func)}")
     target = func.obj
@@ -83,6 +85,15 @@ def _semantic(m: Machine, func: Abstract, args: list[Abstract],
     if handler is not None:
         return handler(m, args, kwargs)
     return numpy_calls.call_known(m, target, args, kwargs)
+
+
+def _instance(m: Machine, func: Opaque, args: list[Abstract], kwargs: dict[str, Abstract]) -> Redirect:
+    """An object whose class has a ``__call__`` written in Python."""
+    found = attributes.class_attribute(func.type, "__call__")
+    if not isinstance(found, types.FunctionType):
+        raise Unsupported(f"a call of {_name(func)}")
+    type_version(m, func)
+    return Redirect(constant(m, found), [func, *args], kwargs)
 
 
 def _native_method(m: Machine, func: NativeMethod, args: list[Abstract],
@@ -132,6 +143,3 @@ def _name(func: Abstract) -> str:
     if isinstance(func, Opaque):
         return f"an object of type {func.type.__name__}"
     return f"a {type(func).__name__.lower()}"
-
-
-__all__ = ["PENDING", "attributes", "call", "deliver", "deliver_null", "perform"]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+from types import ModuleType
 
 from jitcore.bytecode import Instr
 from jitcore.frontend import attributes
@@ -90,7 +91,16 @@ def load_method(m: Machine, instr: Instr) -> None:
 
 @handles("LOAD_SUPER_ATTR")
 def load_super_attr(m: Machine, instr: Instr) -> None:
-    raise Leaves("super()")
+    frame = m.frame
+    made, cls, obj = (m.force(v) for v in frame.pop_n(3))
+    if not isinstance(made, Known) or made.obj is not super:
+        raise Leaves("super is another function here")
+    found = attributes.of_super(m, cls, obj, instr.arg.name)
+    if instr.arg.method:
+        frame.push(found.func)
+        frame.push(found.self_value)
+    else:
+        frame.push(found)
 
 
 @handles("STORE_ATTR")
@@ -108,6 +118,16 @@ def load_assertion_error(m: Machine, instr: Instr) -> None:
     m.frame.push(Known(AssertionError))
 
 
-@handles("IMPORT_NAME", "IMPORT_FROM")
+@handles("IMPORT_NAME")
 def import_name(m: Machine, instr: Instr) -> None:
     raise Unsupported(f"import of {instr.arg}")
+
+
+@handles("IMPORT_FROM")
+def import_from(m: Machine, instr: Instr) -> None:
+    module = m.force(m.frame.stack[-1])
+    if not isinstance(module, Known) or type(module.obj) is not ModuleType:
+        raise Leaves(f"import of {instr.arg} from an object")
+    found = attributes.get(m, module, instr.arg)
+    assert not isinstance(found, Redirect)
+    m.frame.push(found)

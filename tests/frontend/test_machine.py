@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
+import sys
 import types
 from typing import Any
 
@@ -185,8 +187,9 @@ def test_unknown_callable_is_a_site_with_a_continuation():
     class Callable:
         def __call__(self, v):
             return v + 1
-    check(unknown, 3, Callable(), events="call call, return")
+    check(unknown, 3, Callable(), events="return")
     check(unknown, 3.5, math.gamma, events="call call, return")
+    check(unknown, 3.5, functools.partial(max, 3), events="call call, return")
     check(unknown, 3, len)                          # raises in the site
 
 
@@ -397,6 +400,26 @@ def test_attributes_and_methods():
     traces: dict[int, list[Any]] = {}
     assert Run(f, Model(3), 2, traces=traces).go() == 63
     assert Run(f, patched, 2, traces=traces).go() == 1003
+
+
+class Derived(Model):
+    def step(self, x):
+        return super().step(x) + 1
+
+    def __call__(self, x):
+        return self.step(x)
+
+
+def test_super_and_call():
+    wanted = "return" if sys.version_info >= (3, 12) else None
+    check(lambda m: m(2) + m.step(1), Derived(3), events=wanted)
+
+
+def test_imports():
+    def f(x):
+        from math import pi
+        return x * pi
+    check(f, 2.0, events="call import_name, return")
 
 
 def test_strings():
