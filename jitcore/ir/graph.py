@@ -10,9 +10,9 @@ runs a graph in NumPy and so defines it.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from jitcore.ir.recipe import Recipe
 from jitcore.ir.types import Type
@@ -114,6 +114,12 @@ class Exit:
 
 class Graph:
     """A region's code.  ``inputs`` are filled by the guard program, in order, before entry."""
+
+    #: What ``str`` gives; ``ir.text`` sets it (a graph does not know its own text form).
+    printer: ClassVar[Callable[[Graph], str]] = object.__repr__
+
+    def __str__(self) -> str:
+        return type(self).printer(self)
 
     def __init__(self, name: str = "region", file: str = "") -> None:
         self.name, self.file = name, file

@@ -472,3 +472,5 @@ def parse_graph(text: str, objects: Sequence[object] = ()) -> Graph:
     """
     return _Parser(text, objects).parse()
 
+
+Graph.printer = staticmethod(print_graph)
