@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from llvmlite import ir
 
 from jitcore.ops.builder import FLOATS, ITEMSIZE, PART, SIGNED, Scalar
+from jitcore.ops.casts import double_to_half
 
 _I1 = ir.IntType(1)
 _TYPES: dict[str, ir.Type] = {
@@ -249,6 +250,8 @@ class LLVMBuilder:
             return Scalar(dtype, re.raw, self.cast(self.imag(x), part).raw)
         if x.dtype in PART:
             return self.cast(self.real(x), dtype)
+        if x.dtype == "d" and dtype == "e":     # LLVM would call a function that need not exist
+            return double_to_half(self, x)
         return Scalar(dtype, self._convert(x, dtype))
 
     def _truth(self, x: Scalar) -> Scalar:

@@ -166,6 +166,7 @@ def _with_half(pattern: str, lowering: Lowering) -> dict[str, Lowering]:
 
 
 _SUM = frozenset({INVALID, OVER})
+_SCALED = frozenset({OVER, UNDER})
 _PRODUCT = frozenset({INVALID, OVER, UNDER})
 _QUOTIENT = frozenset({INVALID, DIVIDE, OVER, UNDER})
 _INVALID = frozenset({INVALID})
@@ -186,13 +187,13 @@ OPS = (
         each(INTS + "efd", "x->x", positive), each(COMPLEX, "x->x", conjugate))),
     Op("absolute", np.absolute, merge(
         each(SIGNED, "x->x", int_absolute), each("efd", "x->x", fabs),
-        each("?" + UNSIGNED, "x->x", positive)), frozenset({OVER})),
+        each("?" + UNSIGNED, "x->x", positive)), complex_reports=frozenset({OVER})),
     Op("fabs", np.fabs, each("efd", "x->x", fabs)),
-    Op("square", np.square, each(INTS + "efd", "x->x", square), _PRODUCT),
-    Op("reciprocal", np.reciprocal, each("efd", "x->x", reciprocal), _QUOTIENT,
-       frozenset({DIVIDE}), cost=4),
+    Op("square", np.square, each(INTS + "efd", "x->x", square), _SCALED, complex_reports=_PRODUCT),
+    Op("reciprocal", np.reciprocal, each("efd", "x->x", reciprocal), _SCALED | {DIVIDE},
+       frozenset({DIVIDE, INVALID}), _QUOTIENT, cost=4),
     Op("sqrt", np.sqrt, each("efd", "x->x", sqrt), _INVALID, cost=5),
-    Op("sign", np.sign, each(INTS + "efd", "x->x", sign), _INVALID),
+    Op("sign", np.sign, each(INTS + "efd", "x->x", sign)),
     Op("copysign", np.copysign, each("efd", "xx->x", copysign)),
     Op("fmod", np.fmod, merge(each(INTS, "xx->x", int_fmod), _with_half("xx->x", fmod)),
        _INVALID, frozenset({DIVIDE}), cost=30),
@@ -202,10 +203,10 @@ OPS = (
     Op("floor_divide", np.floor_divide, merge(
         each(INTS, "xx->x", int_floor_divide), _with_half("xx->x", float_floor_divide)),
        _QUOTIENT, frozenset({DIVIDE, OVER}), cost=30),
-    Op("degrees", np.degrees, _with_half("x->x", _scale(180.0, math.pi)), _PRODUCT),
-    Op("rad2deg", np.rad2deg, _with_half("x->x", _scale(180.0, math.pi)), _PRODUCT),
-    Op("radians", np.radians, _with_half("x->x", _scale(math.pi, 180.0)), _PRODUCT),
-    Op("deg2rad", np.deg2rad, _with_half("x->x", _scale(math.pi, 180.0)), _PRODUCT),
+    Op("degrees", np.degrees, _with_half("x->x", _scale(180.0, math.pi)), _SCALED),
+    Op("rad2deg", np.rad2deg, _with_half("x->x", _scale(180.0, math.pi)), _SCALED),
+    Op("radians", np.radians, _with_half("x->x", _scale(math.pi, 180.0)), frozenset({UNDER})),
+    Op("deg2rad", np.deg2rad, _with_half("x->x", _scale(math.pi, 180.0)), frozenset({UNDER})),
     Op("gcd", np.gcd, cost=60),
     Op("lcm", np.lcm, cost=60),
     Op("divmod", np.divmod, {}, _QUOTIENT, frozenset({DIVIDE, OVER}), cost=30),

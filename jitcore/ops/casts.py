@@ -82,8 +82,6 @@ def _convert(b: ScalarBuilder, x: Scalar, dtype: str) -> Scalar:
         return b.make_complex(_convert(b, b.real(x), part), _convert(b, b.imag(x), part))
     if x.dtype in FLOATS and dtype in INTS:
         return _float_to_int(b, x, dtype)
-    if x.dtype == "d" and dtype == "e":
-        return double_to_half(b, x)
     return b.cast(x, dtype)
 
 

@@ -30,8 +30,8 @@ class Op:
     ``exact`` says that the lowerings of float signatures give NumPy's bits, except for which NaN
     an operation on NaN gives (those of other signatures always do).  ``libm`` is the C name behind an
     inexact op.  ``reports`` and ``int_reports`` are what NumPy may report for signatures with and without
-    a float; ``raises`` lists signatures whose loop may set a Python exception.  ``cost`` is about the time
-    of an addition.
+    a float, ``complex_reports`` for those with a complex operand where that differs.  ``raises`` lists
+    signatures whose loop may set a Python exception.  ``cost`` is about the time of an addition.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Op:
     inline: Mapping[str, Lowering] = field(default_factory=dict)
     reports: frozenset[str] = NONE
     int_reports: frozenset[str] = NONE
+    complex_reports: frozenset[str] | None = None
     exact: bool = True
     cost: int = 1
     libm: str = ""
@@ -66,6 +67,8 @@ class Op:
 
     def reports_for(self, sig: str) -> frozenset[str]:
         """What NumPy may report when it runs the loop of this signature."""
+        if self.complex_reports is not None and any(c in COMPLEX for c in sig.partition("->")[0]):
+            return self.complex_reports
         return self.reports if _has_float(sig) else self.int_reports
 
     def can_block(self, sig: str) -> bool:

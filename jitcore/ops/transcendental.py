@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from jitcore.ops.builder import Lowering, Scalar, ScalarBuilder
-from jitcore.ops.op import DIVIDE, INVALID, NONE, OVER, UNDER, Op, each, merge, through_float
+from jitcore.ops.op import ALL_REPORTS, DIVIDE, INVALID, NONE, OVER, UNDER, Op, each, merge, through_float
 
 
 def _function(libm: str) -> Lowering:
@@ -24,7 +24,7 @@ def _op(ufunc: np.ufunc, libm: str, *reports: str, cost: int = 20) -> Op:
     lowering = _function(libm)
     return Op(ufunc.__name__, ufunc,
               merge(each("fd", pattern, lowering), each("e", pattern, through_float(lowering))),
-              frozenset(reports), exact=False, cost=cost, libm=libm)
+              frozenset(reports), complex_reports=ALL_REPORTS, exact=False, cost=cost, libm=libm)
 
 
 OPS = (
@@ -37,7 +37,7 @@ OPS = (
     _op(np.log1p, "log1p", DIVIDE, INVALID),
     _op(np.sin, "sin", INVALID),
     _op(np.cos, "cos", INVALID),
-    _op(np.tan, "tan", INVALID, OVER),
+    _op(np.tan, "tan", INVALID),
     _op(np.arcsin, "asin", INVALID),
     _op(np.arccos, "acos", INVALID),
     _op(np.arctan, "atan"),
@@ -51,9 +51,9 @@ OPS = (
     _op(np.arctan2, "atan2", UNDER, cost=40),
     _op(np.hypot, "hypot", OVER, UNDER, cost=30),
     # Sums of logarithms of exponentials have no counterpart in C: block.
-    Op("logaddexp", np.logaddexp, {}, frozenset({OVER}), cost=60),
-    Op("logaddexp2", np.logaddexp2, {}, frozenset({OVER}), cost=60),
-    Op("spacing", np.spacing, {}, frozenset({INVALID}), cost=10),
+    Op("logaddexp", np.logaddexp, {}, frozenset({OVER, INVALID}), cost=60),
+    Op("logaddexp2", np.logaddexp2, {}, frozenset({OVER, INVALID}), cost=60),
+    Op("spacing", np.spacing, {}, frozenset({INVALID, OVER}), cost=10),
     Op("nextafter", np.nextafter, {}, frozenset({OVER, UNDER}), cost=10),
     Op("ldexp", np.ldexp, {}, frozenset({OVER, UNDER}), cost=20),
     Op("frexp", np.frexp, {}, NONE, cost=20),

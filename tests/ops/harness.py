@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import ctypes.util
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +12,16 @@ from llvmlite import ir
 
 from jitcore.backends.scalar import LLVMBuilder
 from jitcore.backends.scalar_libm import LibmHook
+from jitcore.backends.scalar_quiet import quiet_compares
 from jitcore.ops.builder import ITEMSIZE, PART, Scalar
 
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
+
+_LIBM = ctypes.CDLL(ctypes.util.find_library("m") or "libm.so.6")
+#: x86's bits of the exceptions, by the names of NumPy's reports.
+_FLAGS = {"invalid": 1, "divide": 4, "over": 8, "under": 16}
+_ALL = 61
 
 _ENGINES: list[Any] = []        # an engine owns the code: kept for the life of the process
 
@@ -34,6 +41,7 @@ class Program:
         self.hook = LibmHook(self.module, vector)
         self.shapes: dict[str, tuple[str, str]] = {}
         self.engine: Any = None
+        self.flags: frozenset[str] = frozenset()
         self.text = ""
 
     def add(self, name: str, inputs: str, output: str, lower: Callable[..., Any]) -> None:
@@ -79,6 +87,7 @@ class Program:
         self.shapes[name] = inputs, output
 
     def compile(self, vectorise: bool = True) -> Program:
+        """As the CPU back end does: optimise, make comparisons quiet, generate code."""
         self.hook.finish()
         module = llvm.parse_assembly(str(self.module))
         module.verify()
@@ -87,21 +96,26 @@ class Program:
         options.loop_vectorization = vectorise
         builder = llvm.create_pass_builder(target, options)
         builder.getModulePassManager().run(module, builder)
-        self.text = str(module)
+        self.text = quiet_compares(str(module))
+        module = llvm.parse_assembly(self.text)
+        module.verify()
         self.engine = llvm.create_mcjit_compiler(module, target)
         self.engine.finalize_object()
         _ENGINES.append(self.engine)
         return self
 
     def run(self, name: str, *arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The results, and where the lowering bailed."""
+        """The results, and where the lowering bailed; ``flags`` then holds what the hardware noticed."""
         inputs, output = self.shapes[name]
         count = len(arrays[0])
         held = [np.ascontiguousarray(a, dtype=np.dtype(c)) for a, c in zip(arrays, inputs)]
         out, flags = np.empty(count, output), np.empty(count, bool)
         address = self.engine.get_function_address(name)
         call = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * (len(held) + 2))(address)
-        call(count, *(a.ctypes.data for a in held), out.ctypes.data, flags.ctypes.data)
+        pointers = [a.ctypes.data for a in (*held, out, flags)]
+        _LIBM.feclearexcept(_ALL)
+        call(count, *pointers)
+        self.flags = frozenset(name for name, bit in _FLAGS.items() if _LIBM.fetestexcept(bit))
         return out, flags
 
 
