@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from backends.harness import BOOL, INT, Exit, Graph, Maker, Native, Unsupported, array, strong
+from .harness import BOOL, INT, Exit, Graph, Maker, Native, Unsupported, array, strong
 
 from jitcore.ir.graph import Terminator
 from jitcore.ops.table import OPS

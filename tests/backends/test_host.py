@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from backends.harness import BOOL, COMPLEX, FLOAT, INT, Maker, array, strong
+from .harness import BOOL, COMPLEX, FLOAT, INT, Maker, array, strong
 
 
 def test_python_numbers() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from textwrap import dedent
 
 import numpy as np
-from backends.harness import INT, Maker, array, strong
+from ..backends.harness import INT, Maker, array, strong
 
 from jitcore.ir.graph import Exit, Terminator, Value
 from jitcore.kernels import Plan, plan
