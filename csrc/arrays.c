@@ -113,7 +113,7 @@ static PyObject *jc_box_complex(double re, double im)
 
 #define BOX(NAME, Scalar)                                                       \
     case NPY_##NAME:                                                            \
-        made = Py##Scalar##ArrType_Type.tp_alloc(&Py##Scalar##ArrType_Type, 0); \
+        made = (PyObject *)PyObject_New(Py##Scalar##ScalarObject, &Py##Scalar##ArrType_Type); \
         if (made != NULL) {                                                     \
             memcpy(&((Py##Scalar##ScalarObject *)made)->obval, data,            \
                    sizeof(((Py##Scalar##ScalarObject *)made)->obval));          \

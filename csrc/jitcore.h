@@ -64,8 +64,8 @@ JC_HIDDEN void jc_guards_free(jc_guards *);
 JC_HIDDEN int jc_guards_traverse(jc_guards *, visitproc visit, void *arg);
 JC_HIDDEN int jc_guards_n_sources(const jc_guards *);
 JC_HIDDEN int jc_guards_n_words(const jc_guards *);
-/* Checks the program against a frame.  0: holds, `in` and `src` are filled (src holds [new]
- * references, to be released by jc_guards_release); otherwise 1 + the index of the guard that
+/* Checks the program against a frame.  0: holds, `in` and `src` are filled (to be released by jc_guards_release;
+ * locals in src are borrowed from lp, the rest are new references); otherwise 1 + the index of the guard that
  * failed, with nothing held.  Sets no exception and runs no Python code.
  * func: the function [borrowed]; lp: its localsplus, NULL for unbound [borrowed]. */
 JC_HIDDEN int jc_guards_check(const jc_guards *, PyObject *func, PyObject *const *lp, jc_word *in, PyObject **src);

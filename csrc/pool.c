@@ -13,7 +13,7 @@
 #define _GNU_SOURCE
 #include "npyapi.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #ifndef _WIN32
 #include <pthread.h>
@@ -332,23 +332,41 @@ static void after_fork(void)
     UNLOCK();
 }
 
-static void after_fork_in_child(void)
-{
-    pthread_mutex_init(&lock, NULL);
-}
 #endif
 
-/* An eighth of the machine's memory, at most 1 GiB. */
-static size_t default_limit(void)
+/* The bytes of memory that this process may use: the machine's, or a control group's limit if that is less. */
+static uint64_t memory_size(void)
 {
-    size_t most = (size_t)1 << 30;
+    uint64_t least = UINT64_MAX;
 #if !defined(_WIN32) && defined(_SC_PHYS_PAGES)
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    if (pages > 0 && page > 0 && (size_t)pages / 8 < most / (size_t)page) {
-        return (size_t)pages / 8 * (size_t)page;
+    if (pages > 0 && page > 0) {
+        least = (uint64_t)pages * (uint64_t)page;
     }
 #endif
-    return most;
+#ifdef __linux__
+    static const char *const limits[] = {
+        "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    };
+    for (int i = 0; i < 2; i++) {
+        FILE *file = fopen(limits[i], "re");
+        unsigned long long bytes;
+        if (file != NULL) {
+            if (fscanf(file, "%llu", &bytes) == 1 && bytes < least) {   /* "max": no limit */
+                least = bytes;
+            }
+            fclose(file);
+        }
+    }
+#endif
+    return least;
+}
+
+/* An eighth of the memory, at most 1 GiB. */
+static size_t default_limit(void)
+{
+    uint64_t eighth = memory_size() / 8, most = (uint64_t)1 << 30;
+    return (size_t)(eighth < most ? eighth : most);
 }
 
 /* ---- Python ---------------------------------------------------------------------------------------- */
@@ -432,7 +450,7 @@ int jc_pool_init(PyObject *module)
             return -1;
         }
 #ifndef _WIN32
-        if (pthread_atfork(before_fork, after_fork, after_fork_in_child) != 0) {
+        if (pthread_atfork(before_fork, after_fork, after_fork) != 0) {
             PyErr_SetString(PyExc_OSError, "pthread_atfork");
             return -1;
         }

@@ -51,12 +51,17 @@ static int flags_now(void)
 /* Clears the sticky flags; cheap when none is set. */
 void jc_reports_clear(void)
 {
-#ifdef JC_SSE
-    if (JC_LIKELY(flags_raw() == 0)) {
-        return;
+#if defined(JC_SSE) && defined(__GNUC__)
+    unsigned sse = _mm_getcsr();
+    if (sse & 0x1d) {
+        _mm_setcsr(sse & ~0x1du);
     }
-#endif
+    if (JC_UNLIKELY((flags_raw() & 0x1d) != 0)) {   /* the x87 unit's: C code on long doubles */
+        __asm__ volatile("fnclex");
+    }
+#else
     feclearexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID);
+#endif
 }
 
 /* The kinds of the errstate in force that are not 'ignore'; -1 with an exception set. */
@@ -104,16 +109,14 @@ static int mask_in_force(void)
     return known_mask;
 }
 
+/* No exception is set when native code runs. */
 static int test_flags(int flags)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
     int mask = mask_in_force();
     if (mask < 0) {             /* cannot tell: the interpreter will */
         PyErr_Clear();
         mask = DIVIDE | OVERFLOW_ | UNDERFLOW_ | INVALID;
     }
-    PyErr_Restore(type, value, traceback);
     return flags & mask;
 }
 

@@ -189,7 +189,7 @@ def run_both(guards, sources, frame):
     return program.check(frame), (failed, words, found if found is None else found[:len(sources)])
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(programs())
 def test_c_agrees_with_the_reference(case):
     guards, sources, frame = case
