@@ -17,7 +17,7 @@ from jitcore.frontend.values import Abstract, Array, Known, Scalar, is_number
 from jitcore.frontend.values import Sequence as Items
 from jitcore.ir.graph import Value
 from jitcore.ir.layout import elementwise_layout
-from jitcore.ir.types import ArrayType, ScalarType, Type, array, strong
+from jitcore.ir.types import INT, ArrayType, ScalarType, Type, array, strong
 from jitcore.ops.dtypes import cast_reports, cast_warns, resolve
 from jitcore.ops.op import Op
 from jitcore.ops.power import power_fast_path
@@ -102,6 +102,9 @@ def cast(m: Any, value: Value, dtype: np.dtype) -> Value:
     if weak and kind.dtype.kind == "i" and dtype.kind in "fc" and dtype.char not in "dD":
         value = cast(m, value, np.dtype("d"))       # NumPy goes through a C double
         kind, weak = strong("d"), False
+    if weak and kind.dtype.kind == "f" and dtype.kind in "iu":
+        value = m.builder.emit("py", (value,), INT, exit=0, fn="int")   # as Python does: no bits are lost
+        kind = INT
     if weak and kind.dtype.kind == "i":
         exit: int | None = None if dtype.char in "ldD?" else 0
     elif cast_warns(kind.dtype, dtype):
@@ -205,11 +208,9 @@ def update(m: Any, out: Array, value: Value, casting: Any = "same_kind") -> Abst
     lengths = lengths_of(m)
     target = lengths.shape(out)
     if isinstance(kind, ScalarType):
-        filled = m.builder.emit("splat", (cast(m, value, out.type.dtype),), array(out.type.dtype, out.type.ndim, "C"),
-                                shape=target)
-        if out.type.layout != "C":
-            raise Unsupported("a store into an array of another memory order")
-        out.value = filled
+        if out.type.layout == "A":
+            raise Unsupported("a store into an array of unknown memory order")
+        out.value = m.builder.emit("splat", (cast(m, value, out.type.dtype),), out.type, shape=target)
         return out
     if kind.layout != out.type.layout or kind.layout == "A":
         raise Unsupported("a store into an array of another memory order")

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from jitcore.frontend import numpy_scalars
-from jitcore.frontend.numpy_elementwise import apply, element, find_op, is_array_like, results, type_of, update, wrap
+from jitcore.frontend.numpy_elementwise import apply, element, find_op, is_array_like, results, type_of, update
 from jitcore.frontend.numpy_matmul import matmul
 from jitcore.frontend.protocol import Unsupported
-from jitcore.frontend.values import Abstract, Array, Known, NotKnown, Scalar, Sequence, constant
+from jitcore.frontend.values import Abstract, Array, Known, Scalar, Sequence
 from jitcore.ir.types import BOOL
 
 UFUNCS: dict[str, np.ufunc] = {
@@ -156,14 +156,3 @@ def truth(m: Any, value: Abstract) -> Scalar:
     type_of(value)
     number = m.builder.as_value(value)
     return Scalar(m.builder.emit("py", (number,), BOOL, fn="bool"))
-
-
-def call_constant(value: Abstract) -> Any:
-    """The object that ``value`` is known to be; ``Unsupported`` if it is not known."""
-    try:
-        return constant(value)
-    except NotKnown:
-        raise Unsupported("an argument that decides the result's type is not known") from None
-
-
-__all__ = ["UFUNCS", "binary", "call_constant", "call_ufunc", "compare", "is_known", "known_dtype", "truth", "unary", "wrap"]

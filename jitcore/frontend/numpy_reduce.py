@@ -68,6 +68,7 @@ def reduce(m: Any, ufunc: np.ufunc, args: list[Abstract], kwargs: dict[str, Abst
     keepdims = False if is_not_given(given["keepdims"]) else flag(m, given["keepdims"], "keepdims")
     dtype = accumulator(op, operand.type.dtype, known_dtype(given["dtype"]))
     lengths = lengths_of(m)
+    lengths.shape(operand)                      # notes the hints
     operands = [operand.value]
     if not is_not_given(given["initial"]):
         if is_absent(given["initial"]):
@@ -76,7 +77,7 @@ def reduce(m: Any, ufunc: np.ufunc, args: list[Abstract], kwargs: dict[str, Abst
         if isinstance(given["initial"], Array):
             raise Unsupported("an array as the initial value")
         operands.append(as_dtype(m, given["initial"], dtype))
-    elif op.name not in _IDENTITY and any(lengths.hint(length) == 0 for k, length in enumerate(operand.shape) if k in reduced):
+    elif op.name not in _IDENTITY and any(lengths.hint(operand.shape[k]) == 0 for k in reduced):
         raise Unsupported("a reduction of nothing without an identity")
     before = lengths.shape(operand)
     shape = tuple(lengths.const(1) if k in reduced else before[k] for k in every if keepdims or k not in reduced)

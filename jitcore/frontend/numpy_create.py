@@ -1,0 +1,328 @@
+"""Making arrays: ``empty`` and its kin, ``asarray``, ``arange``, ``where``, ``copyto``.
+
+Job: NumPy's C functions that make arrays from shapes, numbers and arrays.  Invariants: as NumPy, ``asarray`` of an
+array that fits is the array itself; new arrays are values without identity elsewhere; ``empty`` is filled with
+zeros, one of the contents that it may have.  Used by ``numpy_calls``.
+"""
+from __future__ import annotations
+
+from functools import reduce as fold_left
+from typing import Any
+
+import numpy as np
+
+from jitcore.frontend.numpy_args import bind, is_absent, is_const, items_of, known_int, require_const
+from jitcore.frontend.numpy_elementwise import apply, as_dtype, cast, element, is_array_like, type_of, update, wrap
+from jitcore.frontend.numpy_methods import converted, copied, order_of
+from jitcore.frontend.numpy_ops import known_dtype
+from jitcore.frontend.numpy_shapes import all_equal, lengths_of, new_array
+from jitcore.frontend.numpy_views import length_argument, make_view, strides_of
+from jitcore.frontend.protocol import Unsupported
+from jitcore.frontend.values import Abstract, Array, Known, Scalar
+from jitcore.ir.graph import Value
+from jitcore.ir.types import BOOL, FLOAT, INT, array, strong
+from jitcore.ops.table import OPS
+
+Args = list[Abstract]
+Kwargs = dict[str, Abstract]
+
+#: More elements than this are not made one by one.
+MOST_ELEMENTS = 8
+_FLOAT64 = np.dtype("d")
+
+
+def splat(m: Any, value: Value, shape: tuple[Value, ...], layout: str = "C") -> Array:
+    """A new array filled with a strong scalar."""
+    dtype = value.type.dtype  # type: ignore[attr-defined]
+    kind = array(dtype, len(shape), "C" if len(shape) <= 1 else layout)
+    m.builder.work += 1
+    return new_array(m, m.builder.emit("splat", (value,), kind, shape=shape))
+
+
+def shape_argument(m: Any, value: Abstract) -> tuple[Value, ...]:
+    """The lengths of a ``shape`` argument: an int, or a tuple or list of them."""
+    items = items_of(m, value)
+    found = [length_argument(m, item) for item in (items if items is not None else [value])]
+    shape = tuple(length for length in found if length is not None)
+    if len(shape) != len(found):
+        raise Unsupported("a negative length")
+    if len(shape) > 32:
+        raise Unsupported("more than 32 axes")
+    return shape
+
+
+def empty(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
+    """``np.empty`` and ``np.zeros``."""
+    given = bind(m, "empty", args, kwargs, "shape, dtype, order, * device, like",
+                 {"dtype": None, "order": "C", "device": None, "like": None})
+    if not is_absent(given["like"]) or not is_const(given["device"], None, "cpu"):
+        raise Unsupported("empty with like=")
+    dtype = known_dtype(given["dtype"]) or _FLOAT64
+    require_const(given["order"], "order", "C", "F")
+    shape = shape_argument(m, given["shape"])
+    return splat(m, m.builder.const(dtype.type(0)), shape, given["order"].obj)  # type: ignore[attr-defined]
+
+
+def empty_like(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
+    """``np.empty_like``."""
+    given = bind(m, "empty_like", args, kwargs, "prototype, dtype, order, subok, shape, * device",
+                 {"dtype": None, "order": "K", "subok": True, "shape": None, "device": None})
+    model = given["prototype"]
+    kind = type_of(model)
+    if not is_array_like(model) or not is_const(given["device"], None, "cpu"):
+        raise Unsupported("empty_like of a Python number")
+    dtype = known_dtype(given["dtype"]) or kind.dtype
+    zero = m.builder.const(dtype.type(0))
+    if not is_absent(given["shape"]) or not isinstance(model, Array):
+        require_const(given["order"], "order", "C", "K")
+        if isinstance(model, Array) and not is_absent(given["shape"]) and model.type.layout != "C":
+            raise Unsupported("empty_like with a shape, of an array that is not C-contiguous")
+        return splat(m, zero, () if is_absent(given["shape"]) else shape_argument(m, given["shape"]))
+    order = order_of(model, given["order"], "empty_like")
+    layout = model.type.layout if order == "K" else order
+    if layout == "A":
+        raise Unsupported("empty_like of an array whose memory order is not static")
+    return splat(m, zero, lengths_of(m).shape(model), layout)
+
+
+# -- from objects ---------------------------------------------------------------------------------------
+def default_dtype(value: Abstract) -> np.dtype:
+    """The dtype of an array that NumPy makes of one object."""
+    return type_of(value).dtype
+
+
+def as_array(m: Any, value: Abstract, dtype: np.dtype | None = None) -> Array:
+    """``np.asarray(value, dtype)``: an array as it is, a number or numbers as a new array."""
+    if isinstance(value, Array):
+        type_of(value)
+        return value if dtype is None or dtype == value.type.dtype else converted(m, value, dtype)
+    items = items_of(m, value)
+    if items is None:
+        return splat(m, as_dtype(m, value, dtype or default_dtype(value)), ())
+    return _from_items(m, items, dtype)
+
+
+def _from_items(m: Any, items: Args, dtype: np.dtype | None) -> Array:
+    """A short one-axis array of numbers, chosen by position."""
+    if not 1 <= len(items) <= MOST_ELEMENTS or any(isinstance(item, Array) for item in items):
+        raise Unsupported("an array of many or of unlike things")
+    kinds = [default_dtype(item) for item in items]
+    dtype = dtype or fold_left(np.promote_types, kinds)
+    values = [as_dtype(m, item, dtype) for item in items]
+    lengths = lengths_of(m)
+    shape = (lengths.const(len(items)),)
+    found = splat(m, values[-1], shape)
+    if len(items) == 1:
+        return found
+    zero, one = (m.builder.const(np.int64(k)) for k in (0, 1))
+    position = wrap(m, m.builder.emit("iota", (zero, one), array("l", 1), shape=shape))
+    for k, value in enumerate(values[:-1]):
+        here = wrap(m, apply(m, OPS["equal"], [position, Known(np.int64(k))])[0])
+        chosen = wrap(m, apply(m, OPS["where"], [here, Scalar(value), found])[0])
+        assert isinstance(chosen, Array)
+        found = chosen
+    return found
+
+
+def asarray(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
+    """``np.asarray`` and ``np.asanyarray``."""
+    given = bind(m, "asarray", args, kwargs, "a, dtype, order, * device, copy, like",
+                 {"dtype": None, "order": None, "device": None, "copy": None, "like": None})
+    return _array(m, given["a"], given, copy=is_const(given["copy"], True))
+
+
+def make_array(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
+    """``np.array``."""
+    given = bind(m, "array", args, kwargs, "object, dtype, * copy, order, subok, ndmin, like, ndmax",
+                 {"dtype": None, "copy": True, "order": "K", "subok": False, "ndmin": 0, "like": None, "ndmax": 0})
+    if not is_const(given["ndmax"], 0):
+        raise Unsupported("array with ndmax=")
+    value = given["object"]
+    least = known_int(m, given["ndmin"], "ndmin")
+    if least > (value.type.ndim if isinstance(value, Array) else 0):
+        raise Unsupported("array with ndmin=")
+    if not is_const(given["copy"], True, None):
+        raise Unsupported("array with copy=")
+    return _array(m, value, given, copy=is_const(given["copy"], True))
+
+
+def _array(m: Any, value: Abstract, given: dict[str, Abstract], copy: bool) -> Abstract:
+    if not is_absent(given["like"]) or not is_const(given.get("device", Known(None)), None, "cpu"):
+        raise Unsupported("asarray with like=")
+    dtype = known_dtype(given["dtype"])
+    if not isinstance(value, Array):
+        return as_array(m, value, dtype)
+    order = "K" if is_absent(given["order"]) else order_of(value, given["order"], "array")
+    fits = order == "K" or value.type.ndim <= 1 and value.type.layout == "C" or order == value.type.layout
+    same = dtype is None or dtype == value.type.dtype
+    if same and fits and not copy:
+        type_of(value)
+        return value
+    if same:
+        return copied(m, value, order)
+    if not fits:
+        raise Unsupported("a conversion with a change of memory order")
+    assert dtype is not None
+    return converted(m, value, dtype)
+
+
+def ascontiguousarray(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
+    """``np.ascontiguousarray`` of an array with axes."""
+    given = bind(m, "ascontiguousarray", args, kwargs, "a, dtype, * like", {"dtype": None, "like": None})
+    if not isinstance(given["a"], Array) or given["a"].type.ndim == 0:
+        raise Unsupported("ascontiguousarray of a number")
+    return _array(m, given["a"], {**given, "order": Known("C")}, copy=False)
+
+
+# -- ranges -----------------------------------------------------------------------------------------------
+def arange(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
+    """``np.arange`` of Python ints, or of floats whose second element has no rounding of its own."""
+    given = bind(m, "arange", args, kwargs, "start, stop, step, dtype, * device, like",
+                 {"start": None, "stop": None, "step": None, "dtype": None, "device": None, "like": None})
+    if not is_absent(given["like"]) or not is_const(given["device"], None, "cpu"):
+        raise Unsupported("arange with like=")
+    start, stop, step = given["start"], given["stop"], given["step"]
+    if is_absent(stop):
+        start, stop = Known(0), start
+    if is_absent(start):
+        start = Known(0)
+    if is_absent(step):
+        step = Known(1)
+    kinds = [type_of(v) for v in (start, stop, step)]
+    if not all(getattr(k, "weak", False) and k.dtype.kind in "if" for k in kinds):
+        raise Unsupported("arange of NumPy's numbers")
+    wanted = known_dtype(given["dtype"])
+    if all(k.dtype.kind == "i" for k in kinds):
+        return _int_range(m, start, stop, known_int(m, step, "a step"), wanted or np.dtype("l"))
+    if wanted not in (None, _FLOAT64):
+        raise Unsupported("arange of floats with another dtype")
+    return _float_range(m, *(cast_weak(m, v) for v in (start, stop, step)))
+
+
+def cast_weak(m: Any, value: Abstract) -> Value:
+    """A Python number as a weak float."""
+    if isinstance(value, Known):
+        return m.builder.const(float(value.obj))  # type: ignore[arg-type,no-any-return]
+    graph = m.builder.as_value(value)
+    return graph if graph.type == FLOAT else m.builder.emit("py", (graph,), FLOAT, exit=0, fn="float")  # type: ignore[no-any-return]
+
+
+def _int_range(m: Any, start: Abstract, stop: Abstract, step: int, dtype: np.dtype) -> Abstract:
+    if step == 0 or abs(step) >= 2**31 or dtype.char not in "ilfd":
+        raise Unsupported("arange with this step or dtype")
+    lengths = lengths_of(m)
+    first, last = (m.builder.as_value(v) for v in (start, stop))
+    low, high = (first, last) if step > 0 else (last, first)
+    if isinstance(start, Known) and isinstance(stop, Known):
+        count = lengths.const(len(range(start.obj, stop.obj, step)))  # type: ignore[arg-type]
+    else:
+        span = high if isinstance(start, Known) and start.obj == 0 and step > 0 else m.builder.emit(
+            "py", (high, low), INT, exit=0, fn="sub")
+        for graph, value in ((high, stop if step > 0 else start), (low, start if step > 0 else stop)):
+            lengths.note(graph, value.hint if isinstance(value, Scalar) else None)
+        whole = lengths.idx("max", lengths.canonical(span), lengths.const(0))
+        # NumPy divides as floats; below 2**52 that is exact enough to round up alike.
+        limit = m.builder.emit("py", (whole, lengths.const(2**52)), BOOL, fn="lt")
+        m.builder.emit_check("check", (limit,))
+        size = abs(step)
+        count = whole if size == 1 else lengths.idx(
+            "floordiv", lengths.idx("add", whole, lengths.const(size - 1)), lengths.const(size))
+    begin = as_dtype(m, start, dtype)
+    m.builder.work += 1
+    return new_array(m, m.builder.emit("iota", (begin, m.builder.const(dtype.type(step))), array(dtype, 1), shape=(count,)))
+
+
+def _float_range(m: Any, start: Value, stop: Value, step: Value) -> Abstract:
+    """The length is the quotient rounded up; elements are start + i * delta, delta = (start + step) - start."""
+    def py(fn: str, *operands: Value, kind: Any = FLOAT) -> Value:
+        return m.builder.emit("py", operands, kind, exit=0, fn=fn)  # type: ignore[no-any-return]
+    lengths = lengths_of(m)
+    quotient = py("truediv", py("sub", stop, start), step)
+    count = lengths.idx("max", py("math.ceil", quotient, kind=INT), lengths.const(0))
+    second = py("add", start, step)
+    delta = py("sub", second, start)
+    m.builder.emit_check("check", (py("eq", py("add", start, delta), second, kind=BOOL),))
+    operands = tuple(cast(m, value, _FLOAT64) for value in (start, delta))
+    m.builder.work += 1
+    return new_array(m, m.builder.emit("iota", operands, array("d", 1), shape=(count,)))
+
+
+# -- choosing and storing -----------------------------------------------------------------------------------
+def where(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
+    """``np.where(condition, x, y)``: always an array."""
+    if len(args) != 3 or kwargs:
+        raise Unsupported("where with one argument")
+    condition, x, y = (m.force(v) for v in args)
+    for operand in (condition, x, y):
+        type_of(operand)
+    test = element(m, condition)
+    if type_of(test).dtype.kind != "b" or getattr(type_of(test), "weak", False):
+        graph = m.builder.as_value(test)
+        if isinstance(test, Array):
+            lengths_of(m).shape(test)
+        test = wrap(m, cast(m, graph, np.dtype(np.bool_)))
+    value = apply(m, OPS["where"], [test, x, y])[0]
+    found = wrap(m, value)
+    return found if isinstance(found, Array) else splat(m, value, ())
+
+
+def copyto(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
+    """``np.copyto(dst, src)`` into an array made inside the region."""
+    given = bind(m, "copyto", args, kwargs, "dst, src, casting, where", {"casting": "same_kind", "where": True})
+    target, source = given["dst"], given["src"]
+    require_const(given["where"], "where", True)
+    casting = given["casting"]
+    if not isinstance(target, Array) or not isinstance(casting, Known) or casting.obj not in (
+            "no", "equiv", "safe", "same_kind", "unsafe"):
+        raise Unsupported("copyto that is not known")
+    store(m, target, source, str(casting.obj))
+    return Known(None)
+
+
+_KINDS = "biufc"
+
+
+def store(m: Any, target: Array, source: Abstract, casting: str) -> None:
+    """``target[...] = source`` under a casting rule."""
+    dtype = target.type.dtype
+    kind = type_of(source)
+    lengths = lengths_of(m)
+    if isinstance(source, Array) and source.type.ndim and all(lengths.number(n) == 1 for n in lengths.shape(source)):
+        at = (lengths.const(0),) * source.type.ndim
+        source = Scalar(m.builder.emit("load", (source.value, *at), strong(source.type.dtype)))
+    source = element(m, source)
+    if getattr(kind, "weak", False):
+        if casting != "unsafe" and (casting != "same_kind" or _KINDS.index(kind.dtype.kind) > _KINDS.index(dtype.kind)):
+            raise Unsupported("a Python number that does not convert")
+        casting = "unsafe"
+    elif not np.can_cast(kind.dtype, dtype, casting):  # type: ignore[arg-type]
+        raise Unsupported("a value that does not convert")
+    if not isinstance(source, Array):
+        update(m, target, as_dtype(m, source, dtype), "unsafe")
+        return
+    update(m, target, _spread(m, cast(m, source.value, dtype), source, target), "unsafe")
+
+
+def _spread(m: Any, value: Value, source: Array, target: Array) -> Value:
+    """A copy of ``value`` broadcast to the shape of ``target``, in its memory order."""
+    lengths = lengths_of(m)
+    lengths.broadcast([lengths.shape(source), lengths.shape(target)])
+    before, after = lengths.shape(source), lengths.shape(target)
+    if len(before) > len(after):
+        raise Unsupported("a value of more axes than its place")
+    order = target.type.layout
+    if not all_equal(before, after):
+        strides = strides_of(m, Array(value))
+        spread = [lengths.const(0)] * (len(after) - len(before))
+        for a, b, stride in zip(before, after[len(after) - len(before):], strides):
+            if a is not b and lengths.number(a) != 1:
+                raise Unsupported("a broadcast store of lengths that are not known")
+            spread.append(lengths.const(0) if a is not b else stride)
+        value = make_view(m, Array(value), "broadcast", None, after, spread, "A").value
+    kind = array(target.type.dtype, target.type.ndim, order)
+    m.builder.work += 1
+    return m.builder.emit("copy", (value,), kind, shape=after, order=order if order in "CF" else "K")  # type: ignore[no-any-return]
+
+
+__all__ = ["arange", "as_array", "asarray", "ascontiguousarray", "copyto", "empty", "empty_like",
+           "make_array", "splat", "store", "where"]
