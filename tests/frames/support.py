@@ -6,6 +6,7 @@ import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
@@ -135,6 +136,7 @@ def after(f: Any, unit: int) -> int:
     return min(i.offset // 2 for i in instructions(f) if i.offset // 2 > unit)
 
 
+@cache
 def call_of(f: Any, name: str, nth: int = 0) -> tuple[int, int]:
     """(unit, next unit) of the CALL that belongs to the nth LOAD_GLOBAL or LOAD_DEREF of ``name``."""
     found = instructions(f)

@@ -1,6 +1,7 @@
 """A running loop is taken over at its back edge."""
 from __future__ import annotations
 
+import itertools
 import signal
 import sys
 import threading
@@ -59,7 +60,7 @@ def test_move_a_loop_that_runs(f: Any, drop: int) -> None:
     assert time.perf_counter() - begin < 20
     assert len(units) == 5 and len(set(units)) == 1
     i = slot(f, "i")
-    steps = [b[i] - a[i] for a, b in zip(states, states[1:])]
+    steps = [b[i] - a[i] for a, b in itertools.pairwise(states)]
     assert steps == [1] * 4
     starts = {x.offset // 2 for x in instructions(f) if x.is_jump_target}
     assert units[0] in starts or V < (3, 12)

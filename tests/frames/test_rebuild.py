@@ -6,13 +6,21 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
 
 from jitcore import _core
 from tests.frames.support import (
-    UNBOUND, assert_no_leak, call_of, frames, instructions, slots, traceback, unit_of,
+    UNBOUND,
+    assert_no_leak,
+    call_of,
+    frames,
+    instructions,
+    slots,
+    traceback,
+    unit_of,
 )
 
 mode: dict[str, Any] = {}
@@ -71,6 +79,7 @@ def f3(n: Any, k: Any) -> Any:
     return acc
 
 
+@cache
 def load(function: Any, name: str) -> int:
     """The unit where the evaluation of a call of the global ``name`` begins."""
     found = instructions(function)
@@ -134,7 +143,7 @@ def test_recursion_is_accounted_for() -> None:
     before = _core._testing_state()
     ours, plain = observe(lambda: rebuild(three()), want=3)[3], observe(lambda: f3(6, 7), want=3)[3]
     assert 1 <= plain["recursion"] - ours["recursion"] <= 2      # `rebuild` is one frame itself
-    for _ in range(2000):
+    for _ in range(200):
         rebuild(three())
     assert _core._testing_state() == before
 
@@ -160,10 +169,10 @@ def test_native_exception_in_the_inner_frame() -> None:
 
 def first_in_try(x: Any) -> Any:
     try:
-        y                                       # noqa: B018
+        y                                       # noqa: B018, F821
     except ValueError as e:
         return e.__traceback__.tb_lineno - first_in_try.__code__.co_firstlineno
-    y = 1
+    y = 1                                       # noqa: F841
 
 
 def after_try(x: Any) -> Any:

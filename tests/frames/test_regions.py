@@ -13,8 +13,31 @@ import pytest
 
 from jitcore import _core
 from tests.frames.support import (
-    NULL, RESTART, UNBOUND, V, adding, assert_no_leak, call, call_of, const, exiting, handler, ints,
-    leave, marked, n_slots, native, objects, region, ret, slot, slots, src, traceback, unit_of, word,
+    NULL,
+    RESTART,
+    UNBOUND,
+    V,
+    adding,
+    assert_no_leak,
+    call,
+    call_of,
+    const,
+    exiting,
+    handler,
+    ints,
+    leave,
+    marked,
+    n_slots,
+    native,
+    objects,
+    region,
+    ret,
+    slot,
+    slots,
+    src,
+    traceback,
+    unit_of,
+    word,
 )
 
 
@@ -171,7 +194,7 @@ def test_leave_inside_for_and_try() -> None:
     for _ in range(3):
         it = iter(range(6))
         out: list[Any] = []
-        for k in range(3):
+        for _k in range(3):
             out += [next(it), "fin"]
         next(it)
         e = leave((src(0), src(1), const(out), const(3), NULL), (const(it),), unit)
@@ -373,7 +396,7 @@ def test_sites_in_a_row_do_not_nest() -> None:
     """Ten thousand sites in one call: neither C stack nor memory grows."""
     def f(n: Any) -> Any:
         while True:
-            n = opaque_step(n)
+            n = opaque_step(n)               # noqa: F821
             if n == 0:
                 return "done"
     unit, following = call_of(f, "opaque_step")
@@ -407,31 +430,31 @@ def test_thrashing_region_is_not_entered() -> None:
 
 # ---- observers ------------------------------------------------------------------------------------
 
-def test_settrace_and_setprofile_see_everything() -> None:
-    for setter in (sys.settrace, sys.setprofile):
-        events: list[Any] = []
+@pytest.mark.parametrize("setter", [sys.settrace, sys.setprofile])
+def test_settrace_and_setprofile_see_everything(setter: Any) -> None:
+    events: list[Any] = []
 
-        def on_event(frame: Any, event: str, arg: Any) -> Any:
-            if frame.f_code in (bare.__code__, callee.__code__):
-                events.append((event, frame.f_lineno))
-            return on_event
+    def on_event(frame: Any, event: str, arg: Any) -> Any:
+        if frame.f_code in (bare.__code__, callee.__code__):
+            events.append((event, frame.f_lineno))
+        return on_event
 
-        def run() -> list[Any]:
-            events.clear()
-            seen.clear()
-            setter(on_event)
-            try:
-                bare(10, 4)
-            finally:
-                setter(None)
-            return events[:]
-        plain = run()
-        with marked(bare, site_region(bare)):
-            assert run() == plain
-            assert _core.counters(bare.__code__)["site_calls"] == 0
+    def run() -> list[Any]:
+        events.clear()
+        seen.clear()
+        setter(on_event)
+        try:
             bare(10, 4)
-            bare(10, 4)
-            assert _core.counters(bare.__code__)["site_calls"] >= 1
+        finally:
+            setter(None)
+        return events[:]
+    plain = run()
+    with marked(bare, site_region(bare)):
+        assert run() == plain
+        assert _core.counters(bare.__code__)["site_calls"] == 0
+        bare(10, 4)
+        bare(10, 4)
+        assert _core.counters(bare.__code__)["site_calls"] >= 1
 
 
 def test_trace_that_begins_in_a_callee() -> None:
@@ -519,7 +542,7 @@ def test_tables_die_with_their_code() -> None:
     exec("def f(x): return x", scope)
     f = scope.pop("f")
     _core.add_region(f.__code__, 0, region(exiting(0), ints(0), ret(const(1)), keep=thing))
-    f(3)        # where a monitoring tool was used, code runs from its start once, to bring its instrumentation up to date
+    f(3)        # where a monitoring tool was used, code must run from its start once
     _core.mark(f)
     before = _core.totals()["calls"]
     assert f(3) == 1
@@ -570,8 +593,8 @@ def test_threads() -> None:
 
 def test_recursion_error_at_a_site() -> None:
     def deep(x: Any, n: Any) -> Any:
-        t = x
-        return callee2(n)
+        t = x                               # noqa: F841
+        return callee2(n)                   # noqa: F821
 
     def count(n: int) -> int:
         try:
