@@ -36,12 +36,14 @@ def set_threads(count: int) -> None:
 
 @dataclass
 class Variant:
-    """One way to do it: ``seconds`` a call (median) and ``ratio`` to the first variant (median over the rounds)."""
+    """One way to do it: ``seconds`` a call (median), ``ratio`` to the first variant, and ``ours``, the ratio of the
+    variant called jitcore to this one (medians of the rounds' ratios)."""
 
     name: str
     seconds: float = math.nan
     ratio: float = math.nan
     note: str = ""
+    ours: float = math.nan
 
 
 @dataclass
@@ -95,8 +97,13 @@ def compare(title: str, calls: Sequence[Call], rounds: int) -> Result:
         for index in order:
             times[index].append(sample(calls[index], numbers[index]))
         order.reverse()
-    return Result(title, [Variant(call.name, statistics.median(own), ratio(own, times[0]), call.note)
-                          for call, own in zip(calls, times)])
+    variants = [Variant(call.name, statistics.median(own), ratio(own, times[0]), call.note)
+                for call, own in zip(calls, times)]
+    for call, ours in zip(calls, times):
+        if call.name == "jitcore":
+            for variant, own in zip(variants, times):
+                variant.ours = ratio(ours, own)
+    return Result(title, variants)
 
 
 def ratio(times: Sequence[float], base: Sequence[float]) -> float:
@@ -118,12 +125,14 @@ def readable(seconds: float) -> str:
 
 
 def print_table(results: Sequence[Result]) -> None:
-    """One line a variant."""
+    """One line a variant: time, ratio to the first, and how long jitcore takes in comparison with it."""
     width = max(len(variant.name) for result in results for variant in result.variants)
     for result in results:
         print(f"\n{result.title}")
         for variant in result.variants:
-            print(f"  {variant.name:<{width}}  {readable(variant.seconds):>9}  {variant.ratio:7.3f}x  {variant.note}")
+            ours = "" if math.isnan(variant.ours) else f"jitcore {variant.ours:6.3f}x of it  "
+            print(f"  {variant.name:<{width}}  {readable(variant.seconds):>9}  {variant.ratio:7.3f}x "
+                  f" {ours}{variant.note}".rstrip())
     sys.stdout.flush()
 
 
@@ -135,7 +144,11 @@ def save(name: str, results: Sequence[Result], **extra: Any) -> Path:
     path = RESULTS / f"{name}-{sys.version_info[0]}.{sys.version_info[1]}.json"
     machine = {"python": platform.python_version(), "numpy": numpy.__version__, "machine": platform.machine(),
                "cores": os.cpu_count(), "time": time.strftime("%Y-%m-%d %H:%M:%S")}
-    path.write_text(json.dumps({"machine": machine, "results": [asdict(r) for r in results], **extra}, indent=1) + "\n")
+    rows = [asdict(result) for result in results]
+    for row in rows:
+        for variant in row["variants"]:
+            variant.update({key: None for key, value in variant.items() if value != value})     # JSON has no NaN
+    path.write_text(json.dumps({"machine": machine, "results": rows, **extra}, indent=1, allow_nan=False) + "\n")
     return path
 
 
