@@ -165,7 +165,8 @@ class Native:
             if isinstance(value.type, ScalarType):
                 size = value.type.dtype.itemsize
                 raw = ctypes.string_at(ctypes.addressof(out) + 8 * at, size)
-                results.append(np.frombuffer(raw, value.type.dtype)[0])
+                number = np.frombuffer(raw, value.type.dtype)[0]
+                results.append(number.item() if value.type.weak else number)
                 at += 2 if size == 16 else 1
             else:
                 results.append(ctypes.cast(out[at], ctypes.py_object).value)

@@ -53,6 +53,8 @@ class Frame:
         self._plain_exits: dict[int, ir.Block] = {}
         self.inp, self.out, self.own = (self.b.load(word(self.b, self.ctx, k), typ=PTR) for k in range(3))
         self.has_work = False
+        #: Objects of views, made in the present block or on the way to the present exit: one view, one object.
+        self.made: dict[int, ir.Value] = {}
         self.checked: list[Callable[[], Part]] = []
 
     def helper(self, name: str, *args: ir.Value) -> ir.Value:
@@ -138,9 +140,13 @@ class Frame:
     def object_of(self, arr: Arr) -> ir.Value:
         """The array as a Python object; a view is made into one (in an own slot)."""
         if arr.obj is None:
+            known = self.made.get(id(arr))
+            if known is not None:
+                return known
             obj = self.helper("jc_view", arr.base, i32(arr.type.dtype.num), i32(arr.type.ndim), self.words(arr.dims),
                               self.words(self.strides_of(arr)), arr.data)
             self.adopt(obj, 0)
+            self.made[id(arr)] = obj
             return obj
         return arr.obj
 
@@ -162,7 +168,7 @@ class Frame:
     # -- exits --------------------------------------------------------------------------------------
     def leave(self, exit: int) -> None:
         """Ends the block: writes the exit's values and returns its index."""
-        at = 0
+        at, before = 0, dict(self.made)
         for value in self.graph.exits[exit].values:
             type, slot = value.type, word(self.b, self.out, at)
             if isinstance(type, ScalarType):
@@ -175,6 +181,7 @@ class Frame:
                 found = self.values[value]
                 self.b.store(found, slot)
                 at += 1
+        self.made = before
         self.n_out = max(self.n_out, at)
         self.b.ret(i32(exit))
 

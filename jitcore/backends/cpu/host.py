@@ -89,7 +89,7 @@ class Host:
         frame, op, sig = self.frame, self.ops[node.attrs["op"]], node.attrs["sig"]
         frame.has_work = True
         args = self._numbers(node)
-        lowering = lowering_of(op, sig, self.exact)
+        lowering = lowering_of(op, sig, self.exact, range(len(args)))
         if lowering is not None:
             result = lowering(frame.scalar, *args)  # type: ignore[operator]
             frame.take_bails(node.exit or 0)

@@ -17,6 +17,7 @@ import llvmlite.binding as llvm
 
 from jitcore import _core
 from jitcore.backends.base import Compiled, Lowered
+from jitcore.backends.scalar_quiet import quiet_compares
 from jitcore.config import LOGGERS
 
 _LOCK = threading.RLock()
@@ -65,11 +66,17 @@ def optimise(text: str) -> llvm.ModuleRef:
     return module
 
 
+def _made(text: str) -> llvm.ModuleRef:
+    """The optimised module, whose comparisons do not raise INVALID for NaN (``backends.scalar_quiet``)."""
+    module = optimise(text)
+    return llvm.parse_assembly(quiet_compares(str(module))) if "fcmp" in text else module
+
+
 def _link(text: str, symbols: dict[str, int]) -> llvm.ExecutionEngine:
     """Machine code in memory."""
     for name, address in symbols.items():
         llvm.add_symbol(name, address)
-    engine = llvm.create_mcjit_compiler(optimise(text), _target())
+    engine = llvm.create_mcjit_compiler(_made(text), _target())
     engine.finalize_object()
     return engine
 
@@ -111,6 +118,6 @@ def compile(lowered: Lowered) -> Compiled:
 
     def asm() -> str:
         with _LOCK:
-            return str(_machine().target.emit_assembly(optimise(lowered.llvm)))
+            return str(_machine().target.emit_assembly(_made(lowered.llvm)))
 
     return Compiled(address, lowered, asm, time.perf_counter() - start, (engine, lowered.keepalive, checked))

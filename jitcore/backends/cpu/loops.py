@@ -12,7 +12,7 @@ buffers that fit the cache.  A value's *stage* is the number of such operations 
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from llvmlite import ir
 
@@ -57,9 +57,10 @@ def registers(x: Scalar) -> list[ir.Value]:
     return [x.raw] if x.imag is None else [x.raw, x.imag]
 
 
-def lowering_of(op: Op, sig: str, exact: bool) -> object | None:
-    """The inline lowering that may be used, ``None`` for the block way."""
-    return op.lowering(sig) if op.exact or not exact else None
+def lowering_of(op: Op, sig: str, exact: bool, scalars: Collection[int] = ()) -> object | None:
+    """The inline lowering that may be used, ``None`` for the block way.  ``scalars`` are the positions of operands
+    that are scalars, which some of NumPy's loops treat in their own way."""
+    return op.lowering(sig, scalars) if op.exact_for(sig) or not exact else None
 
 
 def emit_cast(b: LLVMBuilder, x: Scalar, dtype: str) -> Scalar:
@@ -146,7 +147,11 @@ class KernelCode:
         self._made: dict[str, ir.Function] = {}
 
     def is_block(self, instr: Instr) -> bool:
-        return instr.kind == "ew" and lowering_of(self.ops[instr.op], instr.sig, self.exact) is None
+        return instr.kind == "ew" and self.lowering(instr) is None
+
+    def lowering(self, instr: Instr) -> object | None:
+        scalars = [k for k, a in enumerate(instr.args) if self.kernel.body[a].kind == "scalar"]
+        return lowering_of(self.ops[instr.op], instr.sig, self.exact, scalars)
 
     def reporting(self, instr: Instr) -> bool:
         if instr.exit is None:
@@ -321,8 +326,7 @@ class _Compute:
         if instr.kind == "cast":
             value = emit_cast(s, args[0], instr.dtype)
         else:
-            lowering = lowering_of(self.code.ops[instr.op], instr.sig, self.code.exact)
-            value = lowering(s, *args)  # type: ignore[operator]
+            value = self.code.lowering(instr)(s, *args)     # type: ignore[operator]
         if self.checked and self.code.reporting(instr):
             report = emit_report(s, value, args)
             if report is not None:

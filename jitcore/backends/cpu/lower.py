@@ -58,6 +58,7 @@ class _Lowering:
         frame.b.branch(self.heads[order[0]])
         for block in order:
             frame.move_to(self.heads[block])
+            frame.made.clear()
             self.phis[block] = [self._param(value) for value in block.params]
             for value in block.params:
                 self._param_value(value, self.phis[block][block.params.index(value)])
@@ -110,10 +111,12 @@ class _Lowering:
             self._jump(target, args)
         else:
             assert end.cond is not None
+            made = frame.made
             sides = [frame.function.append_basic_block(f"{block!r}.to{k}") for k in (0, 1)]
             frame.b.cbranch(frame.number(end.cond).raw, *sides)
             for side, (target, args) in zip(sides, end.targets):
                 frame.move_to(side)
+                frame.made = dict(made)
                 self._jump(target, args)
 
     def _jump(self, target: Block, args: tuple[Value, ...]) -> None:
