@@ -153,7 +153,7 @@ def save(name: str, results: Sequence[Result], **extra: Any) -> Path:
 
 
 def plot(name: str, results: Sequence[Result]) -> Path:
-    """Write ``results/<name>.png``: bars of the ratios, logarithmic.  Needs matplotlib."""
+    """Write ``results/<name>.png``: bars from 1 to the ratio, logarithmic.  Needs matplotlib."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -166,7 +166,9 @@ def plot(name: str, results: Sequence[Result]) -> Path:
         for variant in result.variants:
             kind = variant.name.split()[0]
             colour = colours.setdefault(kind, f"C{len(colours) % 10}")
-            axes.barh(position, variant.ratio, color=colour)
+            axes.barh(position, variant.ratio - 1, left=1, color=colour)
+            axes.annotate(f" {variant.ratio:.2f} ", (variant.ratio, position), va="center", fontsize=7,
+                          ha="left" if variant.ratio >= 1 else "right")
             ticks.append(position)
             labels.append(f"{result.title}: {variant.name}" if variant is result.variants[0] else variant.name)
             position += 1
@@ -175,7 +177,13 @@ def plot(name: str, results: Sequence[Result]) -> Path:
     axes.invert_yaxis()
     axes.set_xscale("log")
     axes.axvline(1, color="black", linewidth=0.8)
-    axes.set_xlabel("time, plain NumPy = 1")
+    axes.margins(x=0.1)
+    marks = [mark for mark in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+             if any(v.ratio <= mark * 2 for r in results for v in r.variants)
+             and any(v.ratio >= mark / 2 for r in results for v in r.variants)]
+    axes.set_xticks(marks, [f"{mark:g}" for mark in marks])
+    axes.set_xticks([], minor=True)
+    axes.set_xlabel(f"time, {results[0].variants[0].name} = 1")
     figure.tight_layout()
     path = RESULTS / f"{name}.png"
     RESULTS.mkdir(exist_ok=True)
