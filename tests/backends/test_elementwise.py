@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from .harness import BOOL, INT, Exit, Graph, Maker, Native, Unsupported, array, strong
 
 from jitcore.ir.graph import Terminator
 from jitcore.ops.table import OPS
+
+from .harness import BOOL, INT, Exit, Graph, Maker, Native, Unsupported, array, strong
 
 RNG = np.random.default_rng(11)
 LENGTHS = [0, 1, 2, 3, 7, 8, 15, 16, 17, 33, 100, 511, 512, 513, 1025, 4099]

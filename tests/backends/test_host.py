@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+
 from .harness import BOOL, COMPLEX, FLOAT, INT, Maker, array, strong
 
 

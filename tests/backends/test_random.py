@@ -8,12 +8,12 @@ import os
 
 from hypothesis import HealthCheck, Phase, given, settings
 
-from .harness import Native
 from jitcore import passes
 from jitcore.ir.graph import Graph
 from jitcore.ir.text import print_graph
 
 from ..ir.programs import bits, outcome, programs, sharing
+from .harness import Native
 
 EXAMPLES = int(os.environ.get("JITCORE_EXAMPLES", "60"))
 

@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 from .harness import Maker, strong
 
 RNG = np.random.default_rng(7)

@@ -4,11 +4,12 @@ from __future__ import annotations
 from textwrap import dedent
 
 import numpy as np
-from ..backends.harness import INT, Maker, array, strong
 
 from jitcore.ir.graph import Exit, Terminator, Value
 from jitcore.kernels import Plan, plan
 from jitcore.ops.table import OPS
+
+from ..backends.harness import INT, Maker, array, strong
 
 X = np.zeros((3, 4))
 ROW = np.zeros(4)
