@@ -1,7 +1,7 @@
 """Constant folding: what is known before the run is computed before the run.
 
 Job: replace nodes on constant scalars by constants (with ``ir.interp``, so by NumPy's and Python's
-own results), lengths by the values they are known to equal, and branches on constants by jumps.
+own results), lengths and strides by the values they are known to equal, and branches on constants by jumps.
 Invariants: nothing is folded that would take its exit; no array is computed.
 """
 from __future__ import annotations
@@ -114,6 +114,10 @@ class _Folder:
             length = self.now(node.operands[0].shape[node.attrs["axis"]])
             if self.at_hand(length, block, position):
                 return length
+        if node.op == "stride":
+            inner = node.operands[0].node
+            if inner is not None and inner.op == "view":
+                return self.now(inner.operands[2 + node.attrs["axis"]])
         if node.op == "unbox":
             inner = node.operands[0].node
             if inner is not None and inner.op == "unbox" and node.result is not None:

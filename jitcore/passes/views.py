@@ -1,20 +1,23 @@
-"""View propagation: an elementwise operation seen through a view becomes one on views.
+"""View propagation: views of views become views, operations seen through a view become operations on views.
 
-Job: where the result of an ``ew`` or ``cast`` is used by one view alone, and that view by
+Job, first: a view of a view becomes a view of the array (offsets add up, strides are its own), a
+view that shows its whole array as it is becomes the array, where only elements are read.
+
+Job, second: where the result of an ``ew`` or ``cast`` is used by one view alone, and that view by
 elementwise operations alone, take the view of the operands instead.  The operation then computes only
 the elements that are wanted and fuses with its users, instead of filling an array.
 
-Invariants, and why it is exact: operands and result are contiguous in the same order, have the
+Invariants of the second, and why it is exact: operands and result are contiguous in the same order, have the
 same lengths and items of one size, so that byte offsets and strides are the same for all of them.
 Neither the result nor the view can be seen outside.  Fewer elements are computed only where the
 operation reports nothing.  Users are elementwise: no element depends on the order in memory.
 """
 from __future__ import annotations
 
-from jitcore.ir.build import count_uses, insert_before, replace_uses
+from jitcore.ir.build import count_uses, insert_before, replace_uses, type_key
 from jitcore.ir.graph import Block, Graph, Node, Value
 from jitcore.ir.layout import elementwise_layout
-from jitcore.ir.types import ArrayType
+from jitcore.ir.types import INT, ArrayType
 from jitcore.passes.effects import escaping, has_stores, is_array
 
 #: Kinds of views that show every element once.
@@ -22,13 +25,64 @@ _WHOLE = ("transpose", "newaxis", "reshape")
 
 
 def run(graph: Graph) -> int:
-    """Propagate views in place; returns the number of operations moved behind their view."""
+    """Propagate views in place; returns the number of rewrites."""
+    total = _compose(graph)
     if has_stores(graph):
-        return 0
-    total = 0
+        return total
     while _once(graph):
         total += 1
     return total
+
+
+def _compose(graph: Graph) -> int:
+    """Views of views, and views that change nothing."""
+    seen = escaping(graph)
+    replaced: dict[Value, Value] = {}
+    count = 0
+    for block in graph.blocks:
+        for node in list(block.nodes):
+            if replaced:
+                node.operands = tuple(replaced.get(value, value) for value in node.operands)
+            if node.op != "view" or node.result is None:
+                continue
+            inner = node.operands[0].node
+            if inner is not None and inner.op == "view":
+                first, second = inner.operands[1], node.operands[1]
+                if _is_zero(first):
+                    offset = second
+                elif _is_zero(second):
+                    offset = first
+                else:
+                    added = insert_before(graph, block, node, "idx", (first, second), INT, fn="add")
+                    assert added.result is not None
+                    offset = added.result
+                node.operands = (inner.operands[0], offset, *node.operands[2:])
+                # The kind says whether elements are left out or repeated, in either of the two.
+                kinds = (inner.attrs["kind"], node.attrs["kind"])
+                node.attrs["kind"] = next((kind for kind in ("broadcast", "slice") if kind in kinds), kinds[1])
+                node.attrs["arg"] = (inner.attrs["arg"], node.attrs["arg"])
+                count += 1
+            source = node.operands[0]
+            if node.result not in seen and _shows_all(node, source):
+                replaced[node.result] = source
+                block.nodes.remove(node)
+                count += 1
+    replace_uses(graph, replaced)
+    return count
+
+
+def _is_zero(value: Value) -> bool:
+    return value.node is not None and value.node.op == "const" and value.node.attrs["value"] == 0
+
+
+def _shows_all(view: Node, source: Value) -> bool:
+    """True if the view has its array's type, lengths, strides and beginning."""
+    assert view.result is not None
+    if type_key(view.result.type) != type_key(source.type) or view.result.shape != source.shape:
+        return False
+    return _is_zero(view.operands[1]) and all(
+        stride.node is not None and stride.node.op == "stride" and stride.node.operands[0] is source
+        and stride.node.attrs["axis"] == axis for axis, stride in enumerate(view.operands[2:]))
 
 
 def _once(graph: Graph) -> bool:

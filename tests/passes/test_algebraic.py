@@ -248,6 +248,9 @@ def test_order_in_memory():
 def test_stores():
     unchanged(whole("  %5: float64[1C] (%3) = ew.exp.d->d %0\n  %6: float64[1C] (%3) = ew.multiply.dd->d %5, %4\n"
                     "  %7: int = const 0\n  store %5, %4, %7", "%6"), algebraic.run)
+    unchanged(whole("  %5: float64[1C] (%3) = ew.exp.d->d %0\n  %6: float64[1C] (%3) = ew.multiply.dd->d %5, %4\n"
+                    "  %7: int = const 0\n  store %5, %4, %7\n  %8: float64[1C] (%3) = ew.sqrt.d->d %6", "%8"),
+              algebraic.run)
 
 
 def test_broadcasting_is_kept():

@@ -148,3 +148,9 @@ def test_unboxing_there_and_back():
       exit 1
     exit 1: return values(%0, %5) result=v0
     """)
+
+
+def test_strides_of_views():
+    before = lengths("  %5: int = stride %0 {axis=0}\n  %6: float64[1C] (%2) = view.slice %0, %3, %5 {arg=0}\n"
+                     "  %7: int = stride %6 {axis=0}\n  %9: int = idx.mul %7, %1")
+    expect(before, constfold.run, before.replace("  %7: int = stride %6 {axis=0}\n", "").replace("mul %7", "mul %5"))

@@ -134,3 +134,53 @@ def test_a_broadcast_view_stays():
   %5: float64[2C] (%2, %3) = ew.exp.d->d %0
   %6: float64[3A] (%2, %2, %3) = view.broadcast %5, %4, %4, %4, %4 {arg=0}
   %12: float64[3A] (%2, %2, %3) = ew.exp.d->d %6"""), views.run)
+
+
+def test_operands_that_are_broadcast():
+    unchanged(body(TRANSPOSED.replace("ew.add.dd->d %0, %1 !0", "ew.add.dd->d %0, %20 !0").replace(
+        "\n  %5", "\n  %21: int = const 1\n  %20: float64[2C] (%21, %3) = splat %1\n  %5", 1)), views.run)
+
+
+VIEWS = """
+  %5: int = stride %0 {{axis=0}}
+  %6: int = stride %0 {{axis=1}}
+  %7: float64[2F] (%3, %2) = view.transpose %0, {first}, %6, %5 {{arg=(1, 0)}}
+  %8: float64[2C] (%2, %3) = view.transpose %7, {second}, %5, %6 {{arg=(1, 0)}}
+  %12: float64[2C] (%2, %3) = ew.exp.d->d %8"""
+
+
+def test_views_of_views():
+    expect(body(VIEWS.format(first="%5", second="%6")), views.run,
+           body(VIEWS.format(first="%5", second="%6").replace("\n  %8:", "\n  %13: int = idx.add %5, %6\n  %8:")
+                .replace("%7, %6, %5, %6 {arg=(1, 0)}", "%0, %13, %5, %6 {arg=((1, 0), (1, 0))}")))
+    expect(body(VIEWS.format(first="%5", second="%4")), views.run,
+           body(VIEWS.format(first="%5", second="%4").replace("%7, %4, %5, %6 {arg=(1, 0)}",
+                                                                  "%0, %5, %5, %6 {arg=((1, 0), (1, 0))}")))
+
+
+def test_a_view_of_everything():
+    rest = VIEWS.format(first="%4", second="%4").split("\n  %8:")[0]
+    expect(body(VIEWS.format(first="%4", second="%4")), views.run,
+           body(rest + "\n  %12: float64[2C] (%2, %3) = ew.exp.d->d %0"))
+    # A view that is given away is another object than its array.
+    expect(body(VIEWS.format(first="%4", second="%4"), "%8"), views.run,
+           body(VIEWS.format(first="%4", second="%4").replace("%7, %4, %5, %6 {arg=(1, 0)}",
+                                                                  "%0, %4, %5, %6 {arg=((1, 0), (1, 0))}"), "%8"))
+
+
+def test_a_view_of_a_slice_leaves_elements_out():
+    """Or an operation whose reports matter would be moved behind it."""
+    lines = """
+  %9: float64[2C] (%2, %3) = ew.sqrt.d->d %0 !0
+  %5: int = stride %9 {axis=0}
+  %6: int = stride %9 {axis=1}
+  %10: int = const 1
+  %11: int = idx.satsub %2, %10
+  %7: float64[2C] (%11, %3) = view.slice %9, %5, %5, %6 {arg=0}
+  %8: float64[2F] (%3, %11) = view.transpose %7, %4, %6, %5 {arg=(1, 0)}
+  %12: float64[2F] (%3, %11) = ew.exp.d->d %8"""
+    graph = graph_of(body(lines))
+    views.run(graph)
+    kinds = [node.attrs["kind"] for node in graph.nodes() if node.op == "view"]
+    assert kinds == ["slice", "slice"]
+    assert not any(node.op == "view" and node.operands[0] is graph.inputs[0] for node in graph.nodes())
