@@ -6,7 +6,9 @@
  * borrowed from localsplus, a constant from the program; what comes from anywhere else is a new reference, since another thread may replace
  * it while native code runs without the GIL.
  *
- * Invariants: checking runs no Python code, allocates nothing, sets no exception; nothing is held after a failure.
+ * Invariants: checking runs no Python code, allocates nothing but bound methods, sets no exception; nothing is held
+ * after a failure.  (A key that is no str, planted in an instance's dict under the hash of an attribute's name, has its
+ * __eq__ run, as CPython itself does at that attribute.)
  * Compiling is in guards_compile.c. */
 #include "guards.h"
 #include "object_compat.h"
@@ -20,7 +22,8 @@ static int read_module_or_instance(jc_guard_op *op, PyObject *base, PyObject **f
     }
     /* Under the type version guard before this op the look-up finds a slot, an instance attribute or a class
      * attribute without a __get__ of its own: compile_attr saw to it. */
-    if (op->ptr2 == NULL || (PyObject *)Py_TYPE(base) != op->ptr2) {
+    if (op->ptr2 == NULL || (PyObject *)Py_TYPE(base) != op->ptr2 || (op->on_class != NULL
+                                                                      && jc_is_descriptor(op->on_class))) {
         return -1;
     }
     if (PyMethod_Check(base)) {     /* compile_attr lets only __func__ through */
@@ -239,8 +242,8 @@ int jc_guards_check(const jc_guards *g, PyObject *func, PyObject *const *lp, jc_
         case JC_READ_CONSTANT:
             src[op->source] = op->ptr;
             continue;
-        case JC_LOAD_ARRAY: {
-            PyObject *o = src[op->source];
+        case JC_LOCAL_ARRAY: {
+            PyObject *o = src[op->source] = lp[op->base];
             if (JC_UNLIKELY(o == NULL || !load_array(op, o))) {
                 goto fail;
             }

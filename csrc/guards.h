@@ -13,7 +13,7 @@ enum {
     JC_READ_OWN_CLOSURE,    /* arg: index */
     JC_READ_CLOSURE,        /* base, arg */
     JC_READ_CELL,           /* base */
-    JC_READ_ATTR,           /* base; ptr: name; hint; ptr2: the type (NULL: modules only) [borrowed from the program] */
+    JC_READ_ATTR,           /* base; ptr: name; hint; ptr2: the type, only compared (NULL: modules only); on_class */
     JC_READ_ITEM,           /* base, arg */
     JC_READ_KEY,            /* base; ptr: key; hint */
     JC_TYPE_IS,             /* ptr: a static type */
@@ -30,12 +30,17 @@ enum {
     JC_LOAD_OBJECT,         /* word */
     JC_LOAD_INT, JC_LOAD_FLOAT, JC_LOAD_BOOL, JC_LOAD_COMPLEX,     /* word */
     JC_LOAD_NUMPY,          /* word; ptr: scalar type; arg: offset, arg2: size of its bytes */
+    JC_LOCAL_ARRAY,         /* READ_LOCAL (base: index into localsplus) and LOAD_ARRAY in one */
 };
 
 typedef struct {
     uint8_t code;
     int32_t guard, source, base, word;
-    int64_t arg;
+    union {
+        int64_t arg;
+        PyObject *on_class; /* what the type has under the name, if that could become a descriptor [borrowed: valid
+                               while the type's version is] */
+    };
     int32_t arg2;
     int32_t mask, want;
     uint32_t hint, hint2;   /* where a key was last found: a cache that every use verifies */
@@ -53,6 +58,11 @@ struct jc_guards {
 static inline int jc_weak_is(PyObject *ref, PyObject *o)
 {
     return ((PyWeakReference *)ref)->wr_object == o && o != Py_None;
+}
+
+static inline int jc_is_descriptor(PyObject *o)
+{
+    return Py_TYPE(o)->tp_descr_get != NULL || Py_TYPE(o)->tp_descr_set != NULL;
 }
 
 #endif

@@ -90,12 +90,12 @@ static int compile_attr(jc_guard_op *op, PyObject *name, PyObject *type)
         return bad("a type with its own __getattribute__");
     }
     op->ptr2 = type;    /* only compared, behind a guard on the type's version */
-    if (found == NULL || Py_TYPE(found)->tp_descr_get == NULL || PyFunction_Check(found)
-        || Py_IS_TYPE(found, &PyMethodDescr_Type)) {
-        return found != NULL && Py_TYPE(found)->tp_descr_set != NULL && Py_TYPE(found)->tp_descr_get == NULL
-            ? bad("a descriptor that only sets") : 0;
+    if (found == NULL || PyFunction_Check(found) || Py_IS_TYPE(found, &PyMethodDescr_Type)
+        || Py_IS_TYPE(found, &PyMemberDescr_Type)) {
+        return 0;
     }
-    return Py_IS_TYPE(found, &PyMemberDescr_Type) ? 0 : bad("an attribute that a descriptor computes");
+    op->on_class = PyType_HasFeature(Py_TYPE(found), Py_TPFLAGS_IMMUTABLETYPE) ? NULL : found;
+    return jc_is_descriptor(found) ? bad("an attribute that a descriptor computes") : 0;
 }
 
 static int compile_function(jc_guard_op *op, PyObject *code, PyObject *defaults, PyObject *kwdefaults)
@@ -254,7 +254,7 @@ static int compile_op(jc_guards *g, jc_guard_op *op, PyObject *item, char *read)
         return bad("no such source");
     }
     if (op->guard < 0 || op->guard > g->n_guards || op->word < 0 || op->word + op_words(op) > g->n_words
-        || op->arg < 0 || op->arg2 < 0) {
+        || (op->code != JC_READ_ATTR && op->arg < 0) || op->arg2 < 0) {
         return bad("a number out of range");
     }
     int has_base = op->code == JC_DIMS_EQUAL || (is_read(op) && op->code >= JC_READ_MODULE_GLOBAL
@@ -269,6 +269,21 @@ static int compile_op(jc_guards *g, jc_guard_op *op, PyObject *item, char *read)
         }
     }
     return 0;
+}
+
+/* Puts the op into the one before where they are a local's read and its check as an array. */
+static int joins(jc_guards *g, const jc_guard_op *op)
+{
+    jc_guard_op *before = op > g->ops ? &g->ops[g->n_ops - 2] : NULL;
+    if (op->code != JC_LOAD_ARRAY || before == NULL || before->code != JC_READ_LOCAL || before->source != op->source
+        || before->arg > INT32_MAX) {
+        return 0;
+    }
+    int32_t index = (int32_t)before->arg;
+    *before = *op;
+    before->code = JC_LOCAL_ARRAY;
+    before->base = index;
+    return 1;
 }
 
 jc_guards *jc_guards_new(PyObject *spec)
@@ -301,9 +316,12 @@ jc_guards *jc_guards_new(PyObject *spec)
     g->n_words = n_words;
     g->n_guards = n_guards;
     for (Py_ssize_t i = 0; i < n; i++) {
-        g->n_ops = (int)i + 1;
-        if (compile_op(g, &g->ops[i], PyTuple_GET_ITEM(ops, i), read) < 0) {
+        jc_guard_op *op = &g->ops[g->n_ops++];
+        if (compile_op(g, op, PyTuple_GET_ITEM(ops, i), read) < 0) {
             goto fail;
+        }
+        if (joins(g, op)) {
+            memset(&g->ops[--g->n_ops], 0, sizeof(jc_guard_op));
         }
     }
     for (int k = 0; k < n_sources; k++) {

@@ -23,8 +23,10 @@ static PyObject *guards_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     }
     self->program = g;
     for (int i = 0; i < g->n_ops; i++) {
-        if (g->ops[i].code == JC_READ_LOCAL && g->ops[i].arg >= self->n_locals) {
-            self->n_locals = (int)g->ops[i].arg + 1;
+        const jc_guard_op *op = &g->ops[i];
+        int64_t index = op->code == JC_READ_LOCAL ? op->arg : op->code == JC_LOCAL_ARRAY ? op->base : -1;
+        if (index >= self->n_locals) {
+            self->n_locals = (int)index + 1;
         }
     }
     return (PyObject *)self;

@@ -96,6 +96,8 @@ def _instance_attr(obj: object, name: str) -> object:
             return cast(object, on_class.__get__(obj))
         except AttributeError:
             return ABSENT
+    if not isinstance(on_class, (FunctionType, MethodDescriptorType)) and _is_descriptor(on_class):
+        raise Unreadable("a descriptor")
     dict_slot = class_lookup(type(obj), "__dict__")
     if isinstance(dict_slot, GetSetDescriptorType):
         namespace = dict_slot.__get__(obj)
@@ -104,6 +106,10 @@ def _instance_attr(obj: object, name: str) -> object:
     if isinstance(on_class, (FunctionType, MethodDescriptorType)):
         return cast(object, on_class.__get__(obj, type(obj)))
     return on_class
+
+
+def _is_descriptor(obj: object) -> bool:
+    return any(class_lookup(type(obj), name) is not ABSENT for name in ("__get__", "__set__", "__delete__"))
 
 
 def read(source: s.Source, frame: FrameValues, versions: Mapping[s.Source, type] | None = None) -> object:

@@ -338,6 +338,22 @@ def test_attributes_that_code_computes_are_refused(name):
         holds([g.TypeVersion(base_, Model), g.LoadObject(s.Attr(base_, name))], (Model(),))
 
 
+def test_a_class_attribute_that_becomes_a_descriptor_fails():
+    class Part:
+        pass
+
+    class Model:
+        part = Part()
+
+    source = s.Attr(s.Local(0), "part")
+    guards = [g.TypeVersion(s.Local(0), Model), g.IsObject(source, Model.part)]
+    program, obj = compiled(guards), Model()
+    assert program.check(functions[0], (obj,), UNBOUND)[0] == 0
+    Part.__get__ = lambda *args: pytest.fail("guards must not run this")
+    assert program.check(functions[0], (obj,), UNBOUND)[0] == 2
+    assert reference.first_failure(guards, functions[0], (obj,), UNBOUND) == 1
+
+
 def test_own_getattribute_is_refused():
     class Model:
         def __getattribute__(self, name):
