@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitcore.frontend.protocol import Unsupported
-from jitcore.frontend.values import Abstract, Known, Scalar, Sequence
+from jitcore.frontend.values import Abstract, Known, Opaque, Scalar, Sequence
 
 _NO_VALUE: Any = getattr(np, "_NoValue")  # noqa: B009 - a private name of NumPy's that its Python code passes around
 
@@ -34,7 +34,12 @@ def bind(m: Any, what: str, args: list[Abstract], kwargs: dict[str, Abstract], n
             if name not in defaults:
                 raise Unsupported(f"{what} without {name}")
             bound[name] = Known(defaults[name])
-    return {name: m.force(value) for name, value in bound.items()}
+    return {name: known_mark(m.force(value)) for name, value in bound.items()}
+
+
+def known_mark(value: Abstract) -> Abstract:
+    """NumPy's mark for "not given" as a known object: it is the only object of its type."""
+    return Known(_NO_VALUE) if isinstance(value, Opaque) and value.type is type(_NO_VALUE) else value
 
 
 def is_absent(value: Abstract) -> bool:

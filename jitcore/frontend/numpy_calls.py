@@ -15,7 +15,7 @@ from numpy._core import multiarray
 
 from jitcore.frontend import numpy_create
 from jitcore.frontend.numpy_args import bind, is_absent, known_int
-from jitcore.frontend.numpy_elementwise import as_dtype, cast, element, type_of, wrap
+from jitcore.frontend.numpy_elementwise import as_dtype, cast, element, guess, type_of, wrap
 from jitcore.frontend.numpy_matmul import matmul
 from jitcore.frontend.numpy_methods import call_ufunc_method
 from jitcore.frontend.numpy_ops import call_ufunc
@@ -90,7 +90,7 @@ def _scalar_type(m: Any, cls: type, args: Args, kwargs: Kwargs) -> Abstract:
         raise Unsupported(f"{cls.__name__} of an array with axes")
     if kind.dtype.kind == "c" and dtype.kind not in "cb":
         raise Unsupported("a complex number made real")
-    return Scalar(as_dtype(m, element(m, value), dtype))
+    return Scalar(as_dtype(m, element(m, value), dtype), None, guess(cls, value))
 
 
 rule(multiarray.empty, multiarray.zeros)(numpy_create.empty)

@@ -153,7 +153,7 @@ def _array(m: Any, value: Abstract, given: dict[str, Abstract], copy: bool) -> A
     if not isinstance(value, Array):
         return as_array(m, value, dtype)
     order = "K" if is_absent(given["order"]) else order_of(value, given["order"], "array")
-    fits = order == "K" or value.type.ndim <= 1 and value.type.layout == "C" or order == value.type.layout
+    fits = order == "K" or (value.type.ndim <= 1 and value.type.layout == "C") or order == value.type.layout
     same = dtype is None or dtype == value.type.dtype
     if same and fits and not copy:
         type_of(value)
@@ -202,9 +202,9 @@ def arange(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
 def cast_weak(m: Any, value: Abstract) -> Value:
     """A Python number as a weak float."""
     if isinstance(value, Known):
-        return m.builder.const(float(value.obj))  # type: ignore[arg-type,no-any-return]
+        return m.builder.const(float(value.obj))  # type: ignore[arg-type]
     graph = m.builder.as_value(value)
-    return graph if graph.type == FLOAT else m.builder.emit("py", (graph,), FLOAT, exit=0, fn="float")  # type: ignore[no-any-return]
+    return graph if graph.type == FLOAT else m.builder.emit("py", (graph,), FLOAT, exit=0, fn="float")
 
 
 def _int_range(m: Any, start: Abstract, stop: Abstract, step: int, dtype: np.dtype) -> Abstract:
@@ -214,7 +214,7 @@ def _int_range(m: Any, start: Abstract, stop: Abstract, step: int, dtype: np.dty
     first, last = (m.builder.as_value(v) for v in (start, stop))
     low, high = (first, last) if step > 0 else (last, first)
     if isinstance(start, Known) and isinstance(stop, Known):
-        count = lengths.const(len(range(start.obj, stop.obj, step)))  # type: ignore[arg-type]
+        count = lengths.const(len(range(start.obj, stop.obj, step)))  # type: ignore[call-overload]
     else:
         span = high if isinstance(start, Known) and start.obj == 0 and step > 0 else m.builder.emit(
             "py", (high, low), INT, exit=0, fn="sub")
@@ -229,13 +229,14 @@ def _int_range(m: Any, start: Abstract, stop: Abstract, step: int, dtype: np.dty
             "floordiv", lengths.idx("add", whole, lengths.const(size - 1)), lengths.const(size))
     begin = as_dtype(m, start, dtype)
     m.builder.work += 1
-    return new_array(m, m.builder.emit("iota", (begin, m.builder.const(dtype.type(step))), array(dtype, 1), shape=(count,)))
+    delta = m.builder.const(dtype.type(step))
+    return new_array(m, m.builder.emit("iota", (begin, delta), array(dtype, 1), shape=(count,)))
 
 
 def _float_range(m: Any, start: Value, stop: Value, step: Value) -> Abstract:
     """The length is the quotient rounded up; elements are start + i * delta, delta = (start + step) - start."""
     def py(fn: str, *operands: Value, kind: Any = FLOAT) -> Value:
-        return m.builder.emit("py", operands, kind, exit=0, fn=fn)  # type: ignore[no-any-return]
+        return m.builder.emit("py", operands, kind, exit=0, fn=fn)
     lengths = lengths_of(m)
     quotient = py("truediv", py("sub", stop, start), step)
     count = lengths.idx("max", py("math.ceil", quotient, kind=INT), lengths.const(0))
@@ -282,14 +283,22 @@ def copyto(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
 _KINDS = "biufc"
 
 
+def only_element(m: Any, source: Array) -> Scalar:
+    """The element of an array whose lengths are all 1."""
+    node = source.value.node
+    if node is not None and node.op == "splat":
+        return Scalar(node.operands[0])
+    at = (lengths_of(m).const(0),) * source.type.ndim
+    return Scalar(m.builder.emit("load", (source.value, *at), strong(source.type.dtype)))
+
+
 def store(m: Any, target: Array, source: Abstract, casting: str) -> None:
     """``target[...] = source`` under a casting rule."""
     dtype = target.type.dtype
     kind = type_of(source)
     lengths = lengths_of(m)
     if isinstance(source, Array) and source.type.ndim and all(lengths.number(n) == 1 for n in lengths.shape(source)):
-        at = (lengths.const(0),) * source.type.ndim
-        source = Scalar(m.builder.emit("load", (source.value, *at), strong(source.type.dtype)))
+        source = only_element(m, source)
     source = element(m, source)
     if getattr(kind, "weak", False):
         if casting != "unsafe" and (casting != "same_kind" or _KINDS.index(kind.dtype.kind) > _KINDS.index(dtype.kind)):
@@ -321,7 +330,7 @@ def _spread(m: Any, value: Value, source: Array, target: Array) -> Value:
         value = make_view(m, Array(value), "broadcast", None, after, spread, "A").value
     kind = array(target.type.dtype, target.type.ndim, order)
     m.builder.work += 1
-    return m.builder.emit("copy", (value,), kind, shape=after, order=order if order in "CF" else "K")  # type: ignore[no-any-return]
+    return m.builder.emit("copy", (value,), kind, shape=after, order=order if order in "CF" else "K")
 
 
 __all__ = ["arange", "as_array", "asarray", "ascontiguousarray", "copyto", "empty", "empty_like",

@@ -178,15 +178,30 @@ def _special_power(m: Any, op: Op, operands: list[Abstract], found: Any) -> Any:
     not is left to the op's ``uniform`` lowering."""
     base, exponent = operands
     if not isinstance(exponent, Known):
-        if found.inputs[0].kind == "i" and isinstance(exponent, Scalar) and isinstance(exponent.hint, int) and exponent.hint < 0:
+        hint = exponent.hint if isinstance(exponent, Scalar) else None
+        if found.inputs[0].kind == "i" and isinstance(hint, (int, np.integer)) and hint < 0:
             raise Unsupported("an integer to a negative power")
         return op, operands, found
-    if found.inputs[0].kind == "i" and exponent.obj < 0:
+    number: Any = exponent.obj
+    if found.inputs[0].kind == "i" and number < 0:
         raise Unsupported("an integer to a negative power")
-    chosen = power_fast_path(found.inputs[0].char, exponent.obj, False)
+    chosen = power_fast_path(found.inputs[0].char, number, False)
     if chosen is None or chosen == "positive":
         return op, operands, found
     return OPS[chosen], [base], resolve(OPS[chosen], (array(found.inputs[0], 1),))
+
+
+def guess(function: Any, *operands: Abstract) -> Any:
+    """The snapshot's value of ``function`` of numbers, where all of them have one."""
+    hints = [v.obj if isinstance(v, Known) else getattr(v, "hint", None) for v in operands]
+    if any(hint is None or isinstance(hint, tuple) for hint in hints):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            found = function(*hints)
+    except Exception:
+        return None
+    return found if isinstance(found, (np.generic, int, float, complex)) else None
 
 
 def wrap(m: Any, value: Value) -> Abstract:

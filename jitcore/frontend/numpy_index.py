@@ -66,7 +66,7 @@ def parts_of(m: Any, array: Array, index: Abstract) -> tuple[list[Part], bool]:
 def is_int(value: Abstract) -> bool:
     """An exact int, or a NumPy integer scalar that fits one."""
     if isinstance(value, Known):
-        return type(value.obj) is int or (isinstance(value.obj, np.integer) and not isinstance(value.obj, np.timedelta64))
+        return type(value.obj) is int or (isinstance(value.obj, np.integer) and value.obj.dtype.kind in "iu")
     return isinstance(value, Scalar) and value.type.dtype.kind in "iu" and value.type.dtype.char not in "LQ"
 
 
@@ -78,7 +78,7 @@ def int_value(m: Any, value: Abstract) -> Value:
     number = value.value if value.type.weak else m.builder.emit("unbox", (value.value,), INT)
     if type(value.hint) is int or isinstance(value.hint, np.integer):
         lengths_of(m).note(number, int(value.hint))
-    return number  # type: ignore[no-any-return]
+    return number
 
 
 def wrapped(m: Any, value: Abstract, length: Value) -> Value:
@@ -91,7 +91,7 @@ def wrapped(m: Any, value: Abstract, length: Value) -> Value:
     i, n = lengths.number(index), lengths.number(length)
     if i is not None and n is not None:
         return lengths.const(i % n)
-    return m.builder.emit("wrap", (index, length), INT, exit=0)  # type: ignore[no-any-return]
+    return m.builder.emit("wrap", (index, length), INT, exit=0)
 
 
 # -- slices -----------------------------------------------------------------------------------------

@@ -144,7 +144,7 @@ def _astype(m: Any, operand: Array, args: Args, kwargs: Kwargs) -> Abstract:
     casting = given["casting"]
     if not isinstance(casting, Known) or casting.obj not in ("no", "equiv", "safe", "same_kind", "unsafe"):
         raise Unsupported("astype with unknown casting")
-    if not np.can_cast(operand.type.dtype, dtype, casting.obj):  # type: ignore[arg-type]
+    if not np.can_cast(operand.type.dtype, dtype, casting.obj):
         raise Unsupported("astype that NumPy refuses")
     order = order_of(operand, given["order"], "astype")
     if not flag(m, given["copy"], "copy") and dtype == operand.type.dtype and order in ("K", operand.type.layout):
@@ -253,7 +253,10 @@ def _flat(m: Any, function: object, operand: Array, order: Abstract) -> Abstract
     value = call_node(m, function, (operand.value,), (("v", 0), ("c", order.obj)),  # type: ignore[attr-defined]
                       array(operand.type.dtype, 1, layout), (total,))
     result = new_array(m, value)
-    result.shared = function is not np.ndarray.flatten      # it may be a view
+    if function is np.ndarray.ravel:            # it may be a view
+        for one in (result, operand, operand.base):
+            if one is not None and one.source is None:
+                one.shared = True
     return result
 
 
@@ -282,7 +285,8 @@ def _squeeze(m: Any, operand: Array, args: Args, kwargs: Kwargs) -> Abstract:
     if is_absent(given["axis"]):
         return squeeze(m, operand, None)
     items = items_of(m, given["axis"])
-    axes = [normalized(known_int(m, a, "an axis"), operand.type.ndim) for a in (items if items is not None else [given["axis"]])]
+    given_axes = items if items is not None else [given["axis"]]
+    axes = [normalized(known_int(m, a, "an axis"), operand.type.ndim) for a in given_axes]
     return squeeze(m, operand, axes)
 
 
@@ -357,9 +361,10 @@ def _argsort(m: Any, operand: Array, args: Args, kwargs: Kwargs) -> Abstract:
         raise Unsupported("argsort with kind=")
     names = ("axis", "kind") + (("stable",) if not is_absent(given["stable"]) else ())
     layout = "C" if operand.type.ndim == 1 else "A"
-    return wrap(m, call_node(
-        m, np.ndarray.argsort, (operand.value,), (("v", 0), ("c", axis), *(("c", given[k].obj) for k in names[1:])),  # type: ignore[attr-defined]
-        array("l", operand.type.ndim, layout), lengths_of(m).shape(operand), names))
+    options = [value.obj for value in (given["kind"], given["stable"]) if isinstance(value, Known)]
+    template = (("v", 0), ("c", axis), *(("c", option) for option in options[:len(names) - 1]))
+    return wrap(m, call_node(m, np.ndarray.argsort, (operand.value,), template,
+                             array("l", operand.type.ndim, layout), lengths_of(m).shape(operand), names))
 
 
 __all__ = ["FORWARDED", "call_method", "call_ufunc_method", "converted", "copied", "number", "order_of"]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitcore.frontend import numpy_scalars
-from jitcore.frontend.numpy_elementwise import apply, element, find_op, is_array_like, results, type_of, update
+from jitcore.frontend.numpy_elementwise import apply, element, find_op, guess, is_array_like, results, type_of, update
 from jitcore.frontend.numpy_matmul import matmul
 from jitcore.frontend.protocol import Unsupported
 from jitcore.frontend.values import Abstract, Array, Known, Scalar, Sequence
@@ -155,4 +155,4 @@ def truth(m: Any, value: Abstract) -> Scalar:
     value = element(m, value)
     type_of(value)
     number = m.builder.as_value(value)
-    return Scalar(m.builder.emit("py", (number,), BOOL, fn="bool"))
+    return Scalar(m.builder.emit("py", (number,), BOOL, fn="bool"), None, guess(bool, value))

@@ -27,7 +27,7 @@ _PLAIN = ("add", "multiply", "maximum", "minimum", "fmax", "fmin", "bitwise_and"
 _TRUTH = ("logical_and", "logical_or")
 _IDENTITY = ("add", "multiply", "bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or")
 _NAMES = "array, axis, dtype, out, keepdims, initial, where"
-_DEFAULTS = {"axis": 0, "dtype": None, "out": None, "keepdims": False, "initial": np._NoValue, "where": True}  # type: ignore[attr-defined]
+_DEFAULTS = {"axis": 0, "dtype": None, "out": None, "keepdims": False, "initial": np._NoValue, "where": True}
 
 
 def accumulator(op: Op, dtype: np.dtype, wanted: np.dtype | None) -> np.dtype:
@@ -57,7 +57,7 @@ def reduce(m: Any, ufunc: np.ufunc, args: list[Abstract], kwargs: dict[str, Abst
         raise Unsupported("a reduction of something without axes")
     type_of(operand)
     op = find_op(ufunc)
-    if not is_absent(given["out"]) or not is_const(given["where"], True, np._NoValue):  # type: ignore[attr-defined]
+    if not is_absent(given["out"]) or not is_const(given["where"], True, np._NoValue):
         raise Unsupported(f"{ufunc.__name__}.reduce with out= or where=")
     ndim = operand.type.ndim
     axes = known_axes(m, given["axis"], ndim)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.frontend.numpy_elementwise import apply, as_dtype, cast, find_op, results, type_of
+from jitcore.frontend.numpy_elementwise import apply, as_dtype, cast, find_op, guess, results, type_of
 from jitcore.frontend.protocol import Unsupported
 from jitcore.frontend.values import Abstract, Scalar
 from jitcore.ir.graph import Value
@@ -29,7 +29,7 @@ def weak(m: Any, value: Value) -> Value:
     kinds: dict[str, Type] = {"b": BOOL, "i": INT, "u": INT, "f": FLOAT}
     kind = value.type
     assert isinstance(kind, ScalarType)
-    return m.builder.emit("unbox", (value,), kinds[kind.dtype.kind])  # type: ignore[no-any-return]
+    return m.builder.emit("unbox", (value,), kinds[kind.dtype.kind])
 
 
 def _through_python(m: Any, fn: str, operands: list[Value], dtype: np.dtype) -> Abstract:
@@ -45,6 +45,13 @@ def _through_python(m: Any, fn: str, operands: list[Value], dtype: np.dtype) -> 
 
 def binary(m: Any, op: str, ufunc: np.ufunc, a: Abstract, b: Abstract) -> Abstract:
     """``a op b``; ``op`` is the operator's name in ``operator``, ``ufunc`` the array operation."""
+    found = _binary(m, op, ufunc, a, b)
+    if isinstance(found, Scalar):
+        found.hint = guess(ufunc, a, b)
+    return found
+
+
+def _binary(m: Any, op: str, ufunc: np.ufunc, a: Abstract, b: Abstract) -> Abstract:
     types = (type_of(a), type_of(b))
     if types[0].dtype.char == "D" and getattr(types[0], "weak", False) and types[1].dtype.char == "d":
         raise Unsupported("a complex and a float64: Python's own complex arithmetic")

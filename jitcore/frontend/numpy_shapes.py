@@ -8,7 +8,7 @@ snapshot's lengths: they choose what is worth a guard and are never believed.  U
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
@@ -18,7 +18,7 @@ from jitcore.frontend.values import Array
 from jitcore.ir.graph import Value
 from jitcore.ir.types import INT
 
-_FOLD = {
+_FOLD: dict[str, Callable[[int, int], int | None]] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "max": max, "min": min,
     "satsub": lambda a, b: max(a - b, 0), "floordiv": lambda a, b: a // b if b > 0 else None,
 }

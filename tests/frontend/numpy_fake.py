@@ -1,4 +1,5 @@
 """A small machine for tests of ``frontend.numpy_*``: traces one operation, runs the graph in ``ir.interp``."""
+
 from __future__ import annotations
 
 import warnings
@@ -145,8 +146,14 @@ def same(got: Any, want: Any, ulps: float = 0) -> str:
     return f"{got!r} is not {want!r}"
 
 
-def check(trace: Callable[..., Abstract], function: Callable[..., Any], args: tuple[Any, ...],
-          others: tuple[tuple[Any, ...], ...] = (), may_refuse: bool = False, ulps: float = 0) -> Traced | None:
+def check(
+    trace: Callable[..., Abstract],
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    others: tuple[tuple[Any, ...], ...] = (),
+    may_refuse: bool = False,
+    ulps: float = 0,
+) -> Traced | None:
     """Trace for ``args`` and compare with NumPy for them and for ``others``; the Traced, or None if refused.
 
     The restart exit is always right, and always taken where NumPy warns or raises; for the case that was
@@ -164,7 +171,9 @@ def check(trace: Callable[..., Abstract], function: Callable[..., Any], args: tu
         got = traced.run(*case)
         want, warned = plain(function, case)
         if isinstance(got, str) and got == RESTART:
-            assert case is not args or warned or isinstance(want, Exception), f"restarts for {case!r}, NumPy gives {want!r}"
+            assert case is not args or warned or isinstance(want, Exception), (
+                f"restarts for {case!r}, NumPy gives {want!r}"
+            )
             continue
         assert not isinstance(want, Exception), f"{case!r}: NumPy raises {want!r}, the graph gives {got!r}"
         assert not warned, f"{case!r}: NumPy warns, the graph gives {got!r}"
@@ -173,4 +182,4 @@ def check(trace: Callable[..., Abstract], function: Callable[..., Any], args: tu
     return traced
 
 
-__all__ = ["Dict", "Fake", "RESTART", "Traced", "check", "plain", "same"]
+__all__ = ["RESTART", "Dict", "Fake", "Traced", "check", "plain", "same"]

@@ -1,4 +1,5 @@
 """NumPy's C functions, methods, attributes and reductions, against NumPy."""
+
 from __future__ import annotations
 
 import itertools
@@ -16,20 +17,28 @@ DTYPES = "?bBhHiIlLefdFD"
 
 
 def known(value):
-    return Sequence("tuple", [known(v) for v in value]) if type(value) is tuple else (
-        Sequence("list", [known(v) for v in value]) if type(value) is list else Known(value))
+    return (
+        Sequence("tuple", [known(v) for v in value])
+        if type(value) is tuple
+        else (Sequence("list", [known(v) for v in value]) if type(value) is list else Known(value))
+    )
 
 
 def call(function, *more, **kw):
     """Call ``function`` on the traced arguments and then ``more``."""
-    return lambda m, *args: numpy_calls.call_known(m, function, [*args, *map(known, more)], {k: known(v) for k, v in kw.items()})
+    return lambda m, *args: numpy_calls.call_known(
+        m, function, [*args, *map(known, more)], {k: known(v) for k, v in kw.items()}
+    )
 
 
 def method(name, *more, **kw):
     def trace(m, a):
-        found = numpy_attrs.call_method(m, NativeMethod(a, name), list(map(known, more)), {k: known(v) for k, v in kw.items()})
+        found = numpy_attrs.call_method(
+            m, NativeMethod(a, name), list(map(known, more)), {k: known(v) for k, v in kw.items()}
+        )
         assert not isinstance(found, Redirect)
         return found
+
     return trace
 
 
@@ -39,17 +48,41 @@ def ramp(shape, char="d"):
 
 
 # -- reductions -------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum", "fmax", "fmin", "logical_and", "logical_or",
-                                  "bitwise_and", "bitwise_or", "bitwise_xor"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "add",
+        "multiply",
+        "maximum",
+        "minimum",
+        "fmax",
+        "fmin",
+        "logical_and",
+        "logical_or",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+    ],
+)
 def test_reduce_over_dtypes(name) -> None:
     function = getattr(np, name).reduce
     done = 0
     for char in DTYPES:
         x = ramp((5,), char)
-        done += check(call(function), function, (x,), ((ramp((1,), char),), (ramp((0,), char),)), may_refuse=True, ulps=2) is not None
+        done += (
+            check(call(function), function, (x,), ((ramp((1,), char),), (ramp((0,), char),)), may_refuse=True, ulps=2)
+            is not None
+        )
         y = ramp((3, 4), char)
         for kw in ({}, {"axis": None}, {"axis": 1, "keepdims": True}, {"axis": (0, 1)}, {"axis": -1}):
-            check(call(function, **kw), lambda a, k=kw: function(a, **k), (y,), ((ramp((0, 2), char),),), may_refuse=True, ulps=2)
+            check(
+                call(function, **kw),
+                lambda a, k=kw: function(a, **k),
+                (y,),
+                ((ramp((0, 2), char),),),
+                may_refuse=True,
+                ulps=2,
+            )
     assert done >= (9 if name.startswith("bitwise") else 12)
 
 
@@ -67,8 +100,18 @@ def test_reduce_shapes_and_layouts(layout) -> None:
 
 def test_reduce_initial_and_empty() -> None:
     for initial in (10, 2.5, np.float64(3)):
-        check(call(np.add.reduce, initial=initial), lambda a, i=initial: np.add.reduce(a, initial=i), (ramp((4,)),), ((ramp((0,)),),))
-        check(call(np.maximum.reduce, initial=initial), lambda a, i=initial: np.maximum.reduce(a, initial=i), (ramp((4,)),), ((ramp((0,)),),))
+        check(
+            call(np.add.reduce, initial=initial),
+            lambda a, i=initial: np.add.reduce(a, initial=i),
+            (ramp((4,)),),
+            ((ramp((0,)),),),
+        )
+        check(
+            call(np.maximum.reduce, initial=initial),
+            lambda a, i=initial: np.maximum.reduce(a, initial=i),
+            (ramp((4,)),),
+            ((ramp((0,)),),),
+        )
     traced = Traced(call(np.maximum.reduce), (ramp((4,)),))
     assert traced.run(ramp((0,))) == "restart"
     with pytest.raises(Unsupported):
@@ -81,8 +124,10 @@ def test_reduce_initial_and_empty() -> None:
 def test_zeros_and_like() -> None:
     for args in ((3,), ((2, 3),), ([2, 3], "i"), ((), np.float32), ((2, 3), float, "F"), (np.int64(2),)):
         check(call(np.zeros, *args), lambda a=args: np.zeros(*a), ())
+
     def sized(m, n):
         return numpy_calls.call_known(m, np.zeros, [Sequence("tuple", [n, Known(2)])], {})
+
     check(sized, lambda n: np.zeros((n, 2)), (3,), ((0,), (5,), (-1,)))
     check(sized, lambda n: np.zeros((n, 2)), (np.int32(3),))
     for bad in ((-1,), (2.0,), (True,), ((2,), object)):
@@ -90,10 +135,12 @@ def test_zeros_and_like() -> None:
             Traced(call(np.zeros, *bad), ())
     for x in (ramp((2, 3)), ramp((3, 2)).T, ramp((3,), "f"), np.float32(2), np.array(2)):
         for kw in ({}, {"dtype": "i"}, {"order": "C"}, {"shape": (4,)}):
+
             def trace(m, a, k=kw):
                 found = numpy_calls.call_known(m, np.empty_like, [a], {n: known(v) for n, v in k.items()})
                 numpy_calls.call_known(m, np.copyto, [found, Known(0)], {})
                 return found
+
             check(trace, lambda a, k=kw: np.zeros_like(a, **k), (x,), may_refuse=x.ndim == 2 and "shape" in kw)
 
 
@@ -102,21 +149,34 @@ def test_copyto_broadcasts() -> None:
         own = numpy_ops.binary(m, "mul", x, Known(2))
         numpy_calls.call_known(m, np.copyto, [own, y], {"casting": Known(casting)})
         return own
+
     def function(x, y, casting="same_kind"):
         own = x * 2
         np.copyto(own, y, casting=casting)
         return own
+
     for x in (ramp((2, 3)), ramp((3, 2)).T, ramp((2, 3), "f"), ramp((2, 3), "l")):
         for y in (7, 1.5, np.float64(2.5), ramp((3,)), np.ones(1), ramp((2, 3)), ramp((3, 2)).T, np.array(4), True):
             check(trace, function, (x, y), may_refuse=np.ndim(y) == 1 and len(y) == 1)
-            check(lambda m, a, b: trace(m, a, b, "unsafe"), lambda a, b: function(a, b, "unsafe"), (x, y),
-                  may_refuse=np.ndim(y) == 1 and len(y) == 1)
+            check(
+                lambda m, a, b: trace(m, a, b, "unsafe"),
+                lambda a, b: function(a, b, "unsafe"),
+                (x, y),
+                may_refuse=np.ndim(y) == 1 and len(y) == 1,
+            )
 
 
 def test_asarray() -> None:
     for x in (ramp((2, 3)), ramp((3, 2)).T, ramp((4,))[::2]):
-        for function, kw in itertools.product((np.asarray, np.asanyarray, np.array), ({}, {"dtype": "d"}, {"dtype": "f"}, {"order": "C"}, {"order": "F"})):
-            traced = check(call(function, **kw), lambda a, f=function, k=kw: f(a, **k), (x,), may_refuse=x.ndim == 1 or "dtype" in kw)
+        for function, kw in itertools.product(
+            (np.asarray, np.asanyarray, np.array), ({}, {"dtype": "d"}, {"dtype": "f"}, {"order": "C"}, {"order": "F"})
+        ):
+            traced = check(
+                call(function, **kw),
+                lambda a, f=function, k=kw: f(a, **k),
+                (x,),
+                may_refuse=x.ndim == 1 or "dtype" in kw,
+            )
             if traced is not None and function is not np.array:
                 assert (traced.result.source is not None) == (function(x, **kw) is x), (function, kw, x.flags)
         check(call(np.ascontiguousarray), np.ascontiguousarray, (x,))
@@ -131,26 +191,56 @@ def test_asarray() -> None:
 def test_arrays_of_numbers() -> None:
     def trace(m, *items):
         return numpy_calls.call_known(m, np.array, [Sequence("list", list(items))], {})
-    for items in ((1.0, 2.0, 3.0), (1, 2), (1, 2.5), (True, 2), (np.float32(1), 2.0), (np.float32(1), np.float32(2)),
-                  (np.int8(1), np.uint8(2)), (float("nan"), -0.0, 1.0), (1j, 2)):
+
+    for items in (
+        (1.0, 2.0, 3.0),
+        (1, 2),
+        (1, 2.5),
+        (True, 2),
+        (np.float32(1), 2.0),
+        (np.float32(1), np.float32(2)),
+        (np.int8(1), np.uint8(2)),
+        (float("nan"), -0.0, 1.0),
+        (1j, 2),
+    ):
         check(trace, lambda *a: np.array(list(a)), items)
 
 
 def test_arange() -> None:
-    for args in ((5,), (2, 7), (2, 20, 3), (0,), (-3,), (7, 2), (7, 2, -2), (3, 3), (0, 10, 4), (5.0,), (0.5, 3.0), (0.0, 1.0, 0.1),
-                 (1, 2.5, 0.25), (3.0, 0.0, -1.0), (3.0, 0.0, 1.0)):
+    for args in (
+        (5,),
+        (2, 7),
+        (2, 20, 3),
+        (0,),
+        (-3,),
+        (7, 2),
+        (7, 2, -2),
+        (3, 3),
+        (0, 10, 4),
+        (5.0,),
+        (0.5, 3.0),
+        (0.0, 1.0, 0.1),
+        (1, 2.5, 0.25),
+        (3.0, 0.0, -1.0),
+        (3.0, 0.0, 1.0),
+    ):
         check(call(np.arange, *args), lambda a=args: np.arange(*a), ())
+
         def trace(m, *a):
             return numpy_calls.call_known(m, np.arange, list(a), {})
+
         run_time = tuple(args[:2]) if len(args) < 3 or type(args[2]) is float else None
         if run_time:
             others = tuple(tuple(v + k for v in run_time) for k in (-5, 0, 3, 100))
             check(trace, np.arange, run_time, others)
         if len(args) == 3:
             step = Known(args[2])
-            check(lambda m, a, b, s=step: numpy_calls.call_known(m, np.arange, [a, b, s], {}),
-                  lambda a, b, s=step: np.arange(a, b, s.obj), args[:2],
-                  ((args[0], args[1] + 5), (args[1], args[0])) if type(args[0]) is type(args[1]) else ())
+            check(
+                lambda m, a, b, s=step: numpy_calls.call_known(m, np.arange, [a, b, s], {}),
+                lambda a, b, s=step: np.arange(a, b, s.obj),
+                args[:2],
+                ((args[0], args[1] + 5), (args[1], args[0])) if type(args[0]) is type(args[1]) else (),
+            )
         check(call(np.arange, *args, dtype="d"), lambda a=args: np.arange(*a, dtype="d"), ())
     with pytest.raises(Unsupported):
         Traced(call(np.arange, 3, 4, 0), ())
@@ -158,17 +248,42 @@ def test_arange() -> None:
 
 def test_where() -> None:
     x, y = ramp((4,)), ramp((4,), "f")
-    for c, a, b in itertools.product((x > 2, x, True, np.array(0), np.float64(1), x[:1] > 0), (x, 2, np.float32(3), np.array(1)), (y, 1.5, np.True_)):
+    for c, a, b in itertools.product(
+        (x > 2, x, True, np.array(0), np.float64(1), x[:1] > 0), (x, 2, np.float32(3), np.array(1)), (y, 1.5, np.True_)
+    ):
         check(call(np.where), np.where, (c, a, b))
     with pytest.raises(Unsupported):
         Traced(call(np.where), (x,))
 
 
 # -- scalar types, dtypes ---------------------------------------------------------------------------------
-@pytest.mark.parametrize("cls", [np.float64, np.float32, np.float16, np.int64, np.int8, np.uint8, np.uint64, np.bool_, np.complex128])
+@pytest.mark.parametrize(
+    "cls", [np.float64, np.float32, np.float16, np.int64, np.int8, np.uint8, np.uint64, np.bool_, np.complex128]
+)
 def test_scalar_types(cls) -> None:
-    for x in (2, 0, -1, 300, 2.7, float("nan"), 1e300, True, 1j, np.float32(2.5), np.int64(-3), np.uint8(7), np.array(3), np.array(2.5)):
-        others = ((2.0,), (-1.5,), (1e6,), (float("inf"),)) if type(x) is float else ((5,), (-200,), (2**62,)) if type(x) is int else ()
+    for x in (
+        2,
+        0,
+        -1,
+        300,
+        2.7,
+        float("nan"),
+        1e300,
+        True,
+        1j,
+        np.float32(2.5),
+        np.int64(-3),
+        np.uint8(7),
+        np.array(3),
+        np.array(2.5),
+    ):
+        others = (
+            ((2.0,), (-1.5,), (1e6,), (float("inf"),))
+            if type(x) is float
+            else ((5,), (-200,), (2**62,))
+            if type(x) is int
+            else ()
+        )
         check(call(cls), cls, (x,), others, may_refuse=True)
     assert check(call(cls), cls, (1,)) is not None
     with pytest.raises(Unsupported):
@@ -178,8 +293,15 @@ def test_scalar_types(cls) -> None:
 
 
 def test_pure_functions_are_folded() -> None:
-    for function, args in ((np.dtype, ("f",)), (np.dtype, (float,)), (np.promote_types, ("f", "l")), (np.result_type, (np.float32, 1.0)),
-                           (np.can_cast, ("f", "d")), (multiarray.normalize_axis_index, (-1, 3)), (np.result_type, (np.dtype("B"), 300))):
+    for function, args in (
+        (np.dtype, ("f",)),
+        (np.dtype, (float,)),
+        (np.promote_types, ("f", "l")),
+        (np.result_type, (np.float32, 1.0)),
+        (np.can_cast, ("f", "d")),
+        (multiarray.normalize_axis_index, (-1, 3)),
+        (np.result_type, (np.dtype("B"), 300)),
+    ):
         check(call(function, *args), lambda f=function, a=args: f(*a), ())
     check(call(np.result_type), np.result_type, (ramp((2,), "f"), 2.0))
     check(call(np.result_type), np.result_type, (ramp((2,), "f"), np.float64(2)))
@@ -205,8 +327,16 @@ def attribute(name):
 
 @pytest.mark.parametrize("name", ["shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides", "T", "real"])
 def test_attributes(name) -> None:
-    for x in (ramp((2, 3)), ramp((3, 2), "f").T, ramp((4,), "l")[::2], np.array(2.5), ramp((0, 3), "?"), ramp((2, 3, 4), "e"),
-              np.float64(2.5), np.int8(3)):
+    for x in (
+        ramp((2, 3)),
+        ramp((3, 2), "f").T,
+        ramp((4,), "l")[::2],
+        np.array(2.5),
+        ramp((0, 3), "?"),
+        ramp((2, 3, 4), "e"),
+        np.float64(2.5),
+        np.int8(3),
+    ):
         check(attribute(name), lambda a: getattr(a, name), (x,))
     traced = Traced(attribute(name), (ramp((2, 3)),))
     if name == "T":
@@ -223,41 +353,110 @@ def test_attributes_left_to_numpy() -> None:
         Traced(attribute("real"), (ramp((2,), "D"),))
     for x in (2, 2.5, True):
         for name in ("real", "imag", "numerator", "denominator"):
-            check(attribute(name), lambda a, n=name: getattr(a, n), (x,), may_refuse=type(x) is bool or type(x) is float)
+            check(
+                attribute(name), lambda a, n=name: getattr(a, n), (x,), may_refuse=type(x) is bool or type(x) is float
+            )
 
 
 def test_forwarded_methods_are_numpys_python() -> None:
     from numpy._core import _methods
+
     def trace(m, a):
         found = numpy_attrs.call_method(m, NativeMethod(a, "mean"), [Known(0)], {"keepdims": Known(True)})
-        assert isinstance(found, Redirect) and found.func.obj is _methods._mean and len(found.args) == 2 and "keepdims" in found.kwargs
+        assert (
+            isinstance(found, Redirect)
+            and found.func.obj is _methods._mean
+            and len(found.args) == 2
+            and "keepdims" in found.kwargs
+        )
         return a
+
     Traced(trace, (ramp((3,)),))
 
 
-@pytest.mark.parametrize("name, args, kw", [
-    ("astype", ("f",), {}), ("astype", (np.int64,), {}), ("astype", (bool,), {}), ("astype", ("d",), {"copy": False}),
-    ("astype", ("d",), {}), ("astype", ("D",), {"casting": "safe"}), ("astype", ("e",), {"order": "C"}),
-    ("copy", (), {}), ("copy", ("F",), {}), ("copy", ("K",), {}), ("conj", (), {}),
-    ("reshape", (-1,), {}), ("reshape", (3, 4), {}), ("reshape", ((4, -1),), {}), ("reshape", (2, -1, 3), {}), ("reshape", (5, 5), {}),
-    ("reshape", (1, 12), {}), ("reshape", (-1, 0), {}), ("ravel", (), {}), ("ravel", ("F",), {}), ("flatten", (), {}), ("flatten", ("K",), {}),
-    ("transpose", (), {}), ("transpose", (1, 0), {}), ("transpose", ((0, 1),), {}), ("transpose", (None,), {}),
-    ("swapaxes", (0, -1), {}), ("squeeze", (0,), {}), ("argmax", (), {}), ("argmin", (1,), {}),
-    ("argmax", (0,), {"keepdims": True}), ("cumsum", (), {}), ("cumsum", (1,), {}), ("cumprod", (0,), {"dtype": "f"}),
-    ("argsort", (), {}), ("argsort", (0,), {"kind": "stable"}), ("round", (), {}), ("round", (2,), {}), ("round", (-1,), {}),
-    ("dot", (), {}), ("item", (), {}), ("tolist", (), {}), ("fill", (3,), {})])
+@pytest.mark.parametrize(
+    "name, args, kw",
+    [
+        ("astype", ("f",), {}),
+        ("astype", (np.int64,), {}),
+        ("astype", (bool,), {}),
+        ("astype", ("d",), {"copy": False}),
+        ("astype", ("d",), {}),
+        ("astype", ("D",), {"casting": "safe"}),
+        ("astype", ("e",), {"order": "C"}),
+        ("copy", (), {}),
+        ("copy", ("F",), {}),
+        ("copy", ("K",), {}),
+        ("conj", (), {}),
+        ("reshape", (-1,), {}),
+        ("reshape", (3, 4), {}),
+        ("reshape", ((4, -1),), {}),
+        ("reshape", (2, -1, 3), {}),
+        ("reshape", (5, 5), {}),
+        ("reshape", (1, 12), {}),
+        ("reshape", (-1, 0), {}),
+        ("ravel", (), {}),
+        ("ravel", ("F",), {}),
+        ("flatten", (), {}),
+        ("flatten", ("K",), {}),
+        ("transpose", (), {}),
+        ("transpose", (1, 0), {}),
+        ("transpose", ((0, 1),), {}),
+        ("transpose", (None,), {}),
+        ("swapaxes", (0, -1), {}),
+        ("squeeze", (0,), {}),
+        ("argmax", (), {}),
+        ("argmin", (1,), {}),
+        ("argmax", (0,), {"keepdims": True}),
+        ("cumsum", (), {}),
+        ("cumsum", (1,), {}),
+        ("cumprod", (0,), {"dtype": "f"}),
+        ("argsort", (), {}),
+        ("argsort", (0,), {"kind": "stable"}),
+        ("round", (), {}),
+        ("round", (2,), {}),
+        ("round", (-1,), {}),
+        ("dot", (), {}),
+        ("item", (), {}),
+        ("tolist", (), {}),
+        ("fill", (3,), {}),
+    ],
+)
 def test_methods(name, args, kw) -> None:
     done = 0
-    for x in (ramp((3, 4)), ramp((4, 3)).T, ramp((6, 4))[::2], ramp((12,)), ramp((3, 4), "l"), ramp((3, 4), "f") / 3, ramp((1, 4)),
-              np.array(2.5), ramp((1,)), ramp((1, 1), "i")):
-        done += check(method(name, *args, **kw), lambda a: getattr(a, name)(*args, **kw), (x,),
-                      ((ramp((4, 3)),), (ramp((0, 3)),)) if x.shape == (3, 4) and x.flags.c_contiguous and x.dtype == "d" else (),
-                      may_refuse=True) is not None
-    assert done >= {"round": 3, "item": 3, "tolist": 1, "squeeze": 3, "fill": 0, "dot": 0}.get(name, 2) or args in ((5, 5), (-1, 0))
+    for x in (
+        ramp((3, 4)),
+        ramp((4, 3)).T,
+        ramp((6, 4))[::2],
+        ramp((12,)),
+        ramp((3, 4), "l"),
+        ramp((3, 4), "f") / 3,
+        ramp((1, 4)),
+        np.array(2.5),
+        ramp((1,)),
+        ramp((1, 1), "i"),
+    ):
+        done += (
+            check(
+                method(name, *args, **kw),
+                lambda a: getattr(a, name)(*args, **kw),
+                (x,),
+                ((ramp((4, 3)),), (ramp((0, 3)),))
+                if x.shape == (3, 4) and x.flags.c_contiguous and x.dtype == "d"
+                else (),
+                may_refuse=True,
+            )
+            is not None
+        )
+    assert done >= {"round": 3, "item": 3, "tolist": 1, "squeeze": 3, "fill": 0, "dot": 0}.get(name, 2) or args in (
+        (5, 5),
+        (-1, 0),
+    )
 
 
 def test_reshape_keeps_lengths() -> None:
     """Struck-out lengths keep their values, so that shapes stay comparable."""
+
     def trace(m, a):
         flat = numpy_attrs.call_method(m, NativeMethod(a, "reshape"), [Known(-1)], {})
         shape = numpy_attrs.get(m, a, "shape").items
@@ -266,6 +465,7 @@ def test_reshape_keeps_lengths() -> None:
         assert wide.shape[1:] == a.forced.shape
         assert isinstance(back, Array) and back.shape[0] is a.forced.shape[0]
         return numpy_ops.binary(m, "add", wide, a)
+
     check(trace, lambda a: a.reshape(1, -1, a.shape[1]) + a, (ramp((2, 3)),), ((ramp((4, 1)),), (ramp((5, 2)),)))
 
 
@@ -280,6 +480,7 @@ def test_views_mark_their_arrays() -> None:
         with pytest.raises(Unsupported):
             numpy_ops.binary(m, "add", view, Known(1), inplace=True)
         return again
+
     check(trace, lambda a: (a + 1).T.T, (ramp((2, 3)),))
 
 
@@ -294,9 +495,16 @@ def test_scalar_methods() -> None:
 
 
 def test_products() -> None:
-    for x, y in ((ramp((3,)), ramp((3,))), (ramp((2, 3)), ramp((3, 4))), (ramp((3, 2)).T, ramp((3,))), (ramp((2, 3), "l"), ramp((3, 2), "f"))):
+    for x, y in (
+        (ramp((3,)), ramp((3,))),
+        (ramp((2, 3)), ramp((3, 4))),
+        (ramp((3, 2)).T, ramp((3,))),
+        (ramp((2, 3), "l"), ramp((3, 2), "f")),
+    ):
         check(call(np.dot), np.dot, (x, y))
-        check(lambda m, a, b: numpy_attrs.call_method(m, NativeMethod(a, "dot"), [b], {}), lambda a, b: a.dot(b), (x, y))
+        check(
+            lambda m, a, b: numpy_attrs.call_method(m, NativeMethod(a, "dot"), [b], {}), lambda a, b: a.dot(b), (x, y)
+        )
     for char in "?ldD":
         x = ramp((4, 3), char)
         check(call(multiarray.count_nonzero), multiarray.count_nonzero, (x,), ((ramp((0, 3), char),),))
