@@ -6,8 +6,11 @@ immutable operands, or raises ``Unsupported``; it changes no abstract value befo
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from jitcore.frontend import attributes, iteration, numpy_attrs, numpy_ops, operations, python_ops
 from jitcore.frontend.machine import Machine
@@ -25,6 +28,7 @@ from jitcore.frontend.values import (
     Range,
     Scalar,
     Sequence,
+    Set,
     Slice,
     View,
 )
@@ -61,7 +65,7 @@ def _len(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
             raise Unsupported("len() of an array without axes")
         hint = value.hint[0] if value.hint else None
         return Scalar(value.shape[0], None, hint)
-    if isinstance(value, (Sequence, Dict)):
+    if isinstance(value, (Sequence, Dict, Set)):
         return Known(len(value.items))
     if isinstance(value, View):
         return Known(len(value.over.items))
@@ -149,6 +153,16 @@ def _number(m: Machine, name: str, value: Abstract, function: Callable[..., Any]
 @rule(int, 0, 1)
 def _int(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
     return _number(m, "int", args[0], int) if args else Known(0)
+
+
+@rule(operator.index, 1, 1)
+def _index(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    value = args[0]
+    if issubclass(pytype(m, value), int) and isinstance(value, (Known, Scalar)):
+        return value
+    if operations.is_numpy(value) and issubclass(pytype(m, value), np.integer):
+        return _number(m, "int", value, int)
+    raise Unsupported("operator.index() of something that is no int")
 
 
 @rule(float, 0, 1)
@@ -272,7 +286,7 @@ rule(all, 1, 1)(_quantifier(False))
 # -- containers -------------------------------------------------------------------------------------------
 @rule(tuple, 0, 1)
 def _tuple(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-    if args and pytype(m, args[0]) is tuple:
+    if args and not isinstance(args[0], (Iterator, View)) and pytype(m, args[0]) is tuple:
         return args[0]
     items = iteration.items(m, args[0], 1000)[0] if args else []
     return Sequence("tuple", items) if items else Known(())
@@ -281,6 +295,12 @@ def _tuple(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abs
 @rule(list, 0, 1)
 def _list(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
     return Sequence("list", iteration.items(m, args[0], 1000)[0] if args else [])
+
+
+@rule(set, 0, 1)
+def _set(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    items = iteration.items(m, args[0], 1000)[0] if args else []
+    return Set(operations.keyed(m, items))
 
 
 @rule(dict, 0, 1, True)
@@ -365,7 +385,7 @@ def _zip(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
 
 @rule(reversed, 1, 1)
 def _reversed(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-    if pytype(m, args[0]) not in (tuple, list, range, str):
+    if isinstance(args[0], (Iterator, View)) or pytype(m, args[0]) not in (tuple, list, range, str):
         raise Unsupported("reversed() of an object")
     items, fixed = iteration.items(m, args[0])
     return _iterator(items[::-1], fixed)

@@ -22,6 +22,7 @@ from jitcore.frontend.values import (
     Range,
     Scalar,
     Sequence,
+    Set,
     Slice,
     Unbound,
     View,
@@ -100,6 +101,10 @@ class ExitMaker:
             return Build(value.kind, self.all(value.items))
         if isinstance(value, Dict):
             return Build("dict", tuple(r for k, v in value.items.items() for r in (Const(k), self.make(v))))
+        if isinstance(value, Set):
+            if value.merged:
+                raise Unbuildable("a set", value.made_at)
+            return Build("set", self.all(list(value.items.values())))
         if isinstance(value, (Slice, Range)):
             return Build(type(value).__name__.lower(), self.all([value.start, value.stop, value.step]))
         if isinstance(value, Method):

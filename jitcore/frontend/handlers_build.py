@@ -20,6 +20,7 @@ from jitcore.frontend.values import (
     Opaque,
     Scalar,
     Sequence,
+    Set,
     Slice,
 )
 
@@ -39,9 +40,25 @@ def build_list(m: Machine, instr: Instr) -> None:
     m.frame.push(Sequence("list", m.frame.pop_n(instr.arg)))
 
 
-@handles("BUILD_SET", "SET_ADD", "SET_UPDATE")
+@handles("BUILD_SET")
 def build_set(m: Machine, instr: Instr) -> None:
-    raise Unsupported("a set")
+    m.frame.push(m.made(Set(operations.keyed(m, m.frame.pop_n(instr.arg)))))
+
+
+@handles("SET_ADD", "SET_UPDATE")
+def set_update(m: Machine, instr: Instr) -> None:
+    value = m.frame.pop()
+    merges = isinstance(value, Known) and type(value.obj) is frozenset
+    if instr.op == "SET_ADD":
+        items = [value]
+    else:
+        items = [constant(m, o) for o in value.obj] if merges else iteration.items(m, value, 1000)[0]  # type: ignore[attr-defined]
+    new = operations.keyed(m, items)
+    target = _own(m, instr.arg)
+    assert isinstance(target, Set)
+    target.merged |= merges
+    for key, item in new.items():
+        target.items.setdefault(key, item)
 
 
 @handles("BUILD_MAP")
@@ -78,7 +95,7 @@ def list_to_tuple(m: Machine, instr: Instr) -> None:
 def _own(m: Machine, depth: int) -> Abstract:
     """The container that a comprehension or a call is filling: always made by the code itself."""
     value = m.frame.stack[-depth]
-    if value.source is not None or not isinstance(value, (Sequence, Dict)):
+    if value.source is not None or not isinstance(value, (Sequence, Dict, Set)):
         raise Unsupported("a container made before the region began")
     return value
 

@@ -83,7 +83,7 @@ def _branch(m: Machine, instr: Instr, jumps_on: bool, pops: bool) -> None:
         raise Leaves("a loop on run-time values")
     if not pops:
         frame.push(value)                   # the copy must hold it too
-    other = m.split(found)
+    other = m.split(found, operations.truth_hint(m, value))
     jumping, falling = (m.state, other) if jumps_on else (other, m.state)
     jumping.frame.jump(target)
     if not pops:
@@ -152,7 +152,24 @@ def return_value(m: Machine, instr: Instr) -> None:
         return
     value = frame.pop()
     m.state.frames.pop()
+    if m.depth == 1:
+        m.state.unlikely = False
+    if frame.yields is not None:
+        value = m.made(Iterator(frame.yields, None, True))
     deliver(m, value, frame)
+
+
+@handles("INTERPRET")
+def interpret(m: Machine, instr: Instr) -> None:
+    """Left to the interpreter, except for what a generator expression consists of while it is run to its end."""
+    frame = m.frame
+    if frame.yields is not None and instr.arg.opname == "RETURN_GENERATOR":
+        frame.push(Known(None))                 # the generator; the next instruction drops it
+    elif frame.yields is not None and instr.arg.opname == "YIELD_VALUE":
+        frame.yields.append(frame.pop())
+        frame.push(Known(None))
+    else:
+        raise Leaves(f"{instr.arg.opname}: {instr.arg.reason}")
 
 
 @handles("RAISE")

@@ -10,11 +10,12 @@ from functools import lru_cache
 from types import CodeType
 
 from jitcore.bytecode import Code, decode
+from jitcore.bytecode.canonical import CallArg
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import constant, is_numpy_globals
 from jitcore.frontend.protocol import Unsupported
 from jitcore.frontend.state import Frame
-from jitcore.frontend.values import UNBOUND, Abstract, Dict, Function, Known, Sequence
+from jitcore.frontend.values import UNBOUND, Abstract, Dict, Function, Known, Sequence, Unbound
 
 MAX_DEPTH = 12
 MAX_RECURSION = 3
@@ -34,13 +35,36 @@ def enter(m: Machine, func: Function, args: list[Abstract], kwargs: dict[str, Ab
     if sum(frame.code.code is func.code for frame in m.state.frames) > MAX_RECURSION:
         raise Unsupported(f"recursion of {name}")
     code = decoded(func.code)
-    if not code.is_function:
+    if not code.is_function and not _is_eaten_at_once(m, func):
         raise Unsupported(f"{name} is a generator or coroutine")
     locals = bind(m, func, args, kwargs)
     locals += [UNBOUND] * (len(code.names) - len(locals))
-    m.state.frames.append(Frame(code, 0, locals, [], func, is_numpy_globals(func.globals), deliver))
+    frame = Frame(code, 0, locals, [], func, is_numpy_globals(func.globals), deliver)
+    if not code.is_function:
+        frame.yields = []
+    m.state.frames.append(frame)
     if func.code not in m.inlined:
         m.inlined.append(func.code)
+
+
+def _is_eaten_at_once(m: Machine, func: Function) -> bool:
+    """Whether a call makes a generator expression that the next instruction unpacks or hands to a builtin which uses
+    it up.
+
+    Nothing can happen in between, and what regions do has no effects: it is run to its end at once.
+    """
+    frame = m.frame
+    following = frame.code.instructions[frame.index]
+    if func.obj is not None or func.code.co_name != "<genexpr>":
+        return False
+    if following.op == "UNPACK_SEQUENCE":
+        return True
+    eater = m.force(next((v for v in reversed(frame.stack) if not isinstance(v, Unbound)), UNBOUND))
+    return (following.op == "CALL" and following.arg == CallArg(1, (), frame.code.null_first)
+            and isinstance(eater, Known) and any(eater.obj is known for known in _EATERS))
+
+
+_EATERS = (tuple, list, dict, set, frozenset, any, all, sum, min, max, sorted)
 
 
 def bind(m: Machine, func: Function, args: list[Abstract], kwargs: dict[str, Abstract]) -> list[Abstract]:

@@ -19,7 +19,7 @@ from jitcore.frontend.registry import HANDLERS, LEFT
 from jitcore.frontend.sites import site
 from jitcore.frontend.snapshot import Left
 from jitcore.frontend.state import Frame, State
-from jitcore.frontend.values import Abstract, Iterator, Known, Lazy, NativeMethod, Scalar, View
+from jitcore.frontend.values import Abstract, Iterator, Known, Lazy, NativeMethod, Scalar, Set, View
 from jitcore.guards.guard import Guard
 from jitcore.guards.sources import Source
 from jitcore.ir.graph import Block, Exit, Terminator, Value
@@ -97,12 +97,14 @@ class Machine:
                 raise Refused(REASONS["budget"], frames[0].instr.line, "budget")
             handler = HANDLERS.get(instr.op)
             if handler is None:
-                raise Leaves(_left_reason(instr))
+                raise Leaves(LEFT[instr.op])
             handler(self, instr)
         except (Unsupported, CannotPin, Leaves) as error:
             assert len(frames) == depth, "a handler gave up after it had called"
             frame.stack[:] = stack
-            if _only_raises(frame):
+            if depth > 1 and self.state.unlikely:
+                self.end(0)
+            elif _only_raises(frame):
                 self._give_up_raising(frame, instr)
             else:
                 self._give_up(frame, instr, str(error) or type(error).__name__, isinstance(error, Leaves))
@@ -154,7 +156,7 @@ class Machine:
 
     def made(self, value: Abstract) -> Abstract:
         """Note where an object was made that no recipe can make; give up if it is known to be needed."""
-        if isinstance(value, (NativeMethod, Iterator, View)):
+        if isinstance(value, (NativeMethod, Iterator, View, Set)):
             self.check_cut()
             value.made_at = self.outer_unit
         return value
@@ -172,8 +174,9 @@ class Machine:
                 raise (Leaves if cut.leave else Unsupported)(cut.reason)
 
     # -- splitting --------------------------------------------------------------------------------
-    def split(self, cond: Value) -> State:
-        """Branch on a weak bool.  The running path goes on where it is true; returns the other's state."""
+    def split(self, cond: Value, likely: bool | None = None) -> State:
+        """Branch on a weak bool.  The running path goes on where it is true; returns the other's state.
+        ``likely`` is what it is for the snapshot, where that is known."""
         if self._paths >= MAX_PATHS:
             raise Leaves("too many branches on run-time values")
         self._paths += 1
@@ -181,20 +184,17 @@ class Machine:
         self.builder.block.terminator = Terminator("branch", None, cond, [(yes, ()), (no, ())], self.builder.line)
         other = self.state.clone()
         self.state.facts[cond], other.facts[cond] = True, False
+        if self.depth > 1 and likely is not None:
+            (other if likely else self.state).unlikely = True
         self.builder.block = yes
         self._waiting.append((no, other))
         return other
 
     # -- ends of paths ----------------------------------------------------------------------------
     def end(self, exit: int) -> None:
-        """The running path ends in exit number ``exit``."""
+        """The running path ends in exit number ``exit``; 0: back to the entry, the interpreter does it all."""
         self.builder.block.terminator = Terminator("exit", exit=exit, line=self.builder.line)
         self._ended = True
-
-    def end_by_restart(self, reason: str) -> None:
-        """The running path goes back to the region's entry state: the interpreter does it all."""
-        self._note(self.frame, reason, "unsupported")
-        self.end(0)
 
     def end_by_return(self, value: Abstract) -> None:
         """The region's own frame returns ``value``."""
@@ -210,7 +210,7 @@ class Machine:
         """An exception is being made.  In an inlined call nothing has happened yet: the interpreter does that call."""
         reason = "an exception is raised"
         if self.depth > 1:
-            self.end_by_restart(reason)
+            self.end(0)
         else:
             self._give_up(frame, instr, reason, True)
 
@@ -223,7 +223,8 @@ class Machine:
             place = f"line {cut.line}" if cut.file == frame.file else f"at {cut.file}:{cut.line}"
             reason = f"{cut.reason} ({place})"
         if instr.mid:
-            self.end_by_restart(reason)
+            self._note(frame, reason, "unsupported")
+            self.end(0)
             return
         wanted = None if leave else site(instr, frame.stack)
         maker = ExitMaker(self.builder)
@@ -248,7 +249,7 @@ class Machine:
         if error.unit is None or error.unit in self.cuts:
             return Refused(str(error), frame.line)
         maker = frame.code.instructions[frame.code.at(error.unit)]
-        leave = maker.op in ("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "GET_ITER")
+        leave = maker.op in ("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "GET_ITER", "BUILD_SET")
         return Restart(error.unit, Cut(str(error), frame.file, maker.line, leave))
 
     def _note(self, frame: Frame, reason: str, kind: str) -> None:
@@ -268,9 +269,3 @@ def _only_raises(frame: Frame) -> bool:
         if instr.target is not None or instr.op in ("RETURN_VALUE", "RERAISE"):
             return False
     return False
-
-
-def _left_reason(instr: Instr) -> str:
-    if instr.op == "INTERPRET":
-        return f"{instr.arg.opname}: {instr.arg.reason}"
-    return LEFT[instr.op]

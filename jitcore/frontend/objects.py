@@ -27,6 +27,7 @@ from jitcore.frontend.values import (
     Range,
     Scalar,
     Sequence,
+    Set,
     Slice,
     is_number,
 )
@@ -39,10 +40,14 @@ _IDENTITY = (type, types.ModuleType, types.BuiltinFunctionType, types.MethodDesc
 _PYTHON_SCALARS = {"?": bool, "l": int, "q": int, "d": float, "D": complex}
 
 
+#: Objects of the library that are read like inputs even where they are constants.
+_READ = (np.ndarray, tuple, list, dict, set, types.FunctionType, types.MethodType, types.CellType, int, complex, float)
+
+
 # -- constants and sources -----------------------------------------------------------------------
 def constant(m: Machine, obj: object) -> Abstract:
     """The abstract value of an object that is fixed by what has been guarded already."""
-    if is_plain(obj) or type(obj) is frozenset:
+    if is_plain(obj) or type(obj) is frozenset or (_is_library(type(obj)) and not isinstance(obj, _READ)):
         return Known(obj)
     known = m.constants.get(id(obj))
     if known is None:
@@ -125,8 +130,8 @@ def pytype(m: Machine, value: Abstract) -> type:
     raise Unsupported(f"the type of a {type(value).__name__.lower()}")
 
 
-_TYPES: dict[type, type] = {Array: np.ndarray, Dict: dict, Slice: slice, Range: range, Function: types.FunctionType,
-                            Method: types.MethodType}
+_TYPES: dict[type, type] = {Array: np.ndarray, Dict: dict, Set: set, Slice: slice, Range: range,
+                            Function: types.FunctionType, Method: types.MethodType}
 
 
 def exact_object(value: Abstract) -> tuple[bool, object]:
@@ -183,7 +188,7 @@ def _plain_class(found: type) -> bool:
 
 
 def _is_library(found: type) -> bool:
-    return found.__module__ in ("builtins", "numpy")
+    return found.__module__ in ("builtins", "numpy") or found.__module__.startswith("numpy.")
 
 
 # -- truth ----------------------------------------------------------------------------------------------
@@ -199,7 +204,7 @@ def static_truth(m: Machine, value: Abstract) -> bool | None:
         if kind is not type and (hasattr(kind, "__bool__") or hasattr(kind, "__len__")):
             raise Unsupported(f"the truth of a {kind.__name__}")
         return True
-    if isinstance(value, (Sequence, Dict)):
+    if isinstance(value, (Sequence, Dict, Set)):
         return bool(value.items)
     if isinstance(value, Range):
         return None if not _known_range(value) else bool(known_range(value))

@@ -20,6 +20,7 @@ from jitcore.frontend.values import (
     Range,
     Scalar,
     Sequence,
+    Set,
     Slice,
     is_number,
 )
@@ -58,8 +59,10 @@ def unary(m: Machine, op: str, value: Abstract) -> Abstract:
     """``op value``: 'neg', 'pos', 'invert', 'not'."""
     value = m.force(value)
     if op == "not":
-        found = truth(m, value)
-        return Known(not found) if isinstance(found, bool) else Scalar(python_ops.emit(m, "not", (found,)))
+        found = truth_value(m, value)
+        if isinstance(found, Known):
+            return Known(not found.obj)
+        return python_ops.apply(m, "not", found)
     if is_numpy(value):
         return numpy_ops.unary(m, op, value)
     return python_ops.unary(m, op, value)
@@ -94,7 +97,14 @@ def truth(m: Machine, value: Abstract) -> bool | Value:
 def truth_value(m: Machine, value: Abstract) -> Abstract:
     """``bool(value)`` as an object."""
     found = truth(m, value)
-    return Known(found) if isinstance(found, bool) else Scalar(found)
+    return Known(found) if isinstance(found, bool) else Scalar(found, None, truth_hint(m, value))
+
+
+def truth_hint(m: Machine, value: Abstract) -> bool | None:
+    """``bool(value)`` for the snapshot, where that is known."""
+    value = m.force(value)
+    hint = value.hint if isinstance(value, Scalar) else None
+    return None if hint is None else bool(hint)
 
 
 # -- items -----------------------------------------------------------------------------------------------
@@ -170,6 +180,14 @@ def hashable(key: Abstract) -> Any:
     raise Unsupported("a key that is not a constant")
 
 
+def keyed(m: Machine, items: list[Abstract]) -> dict[Any, Abstract]:
+    """The different ones among constants, each by its object; the first of equal ones stays, as in a set."""
+    found: dict[Any, Abstract] = {}
+    for item in map(m.force, items):
+        found.setdefault(hashable(item), item)
+    return found
+
+
 def dict_item(obj: Dict, key: Any) -> Abstract:
     if key not in obj.items:
         raise Unsupported(f"key {key!r} is absent")
@@ -217,7 +235,7 @@ def delitem(m: Machine, obj: Abstract, key: Abstract) -> None:
 def contains(m: Machine, item: Abstract, container: Abstract) -> bool:
     """``item in container`` where that is known."""
     item, container = m.force(item), m.force(container)
-    if isinstance(container, Dict):
+    if isinstance(container, (Dict, Set)):
         return hashable(item) in container.items
     if isinstance(container, Known) and isinstance(item, Known) and type(container.obj) in (str, bytes, frozenset):
         inside = tuple(container.obj) if type(container.obj) is frozenset else container.obj

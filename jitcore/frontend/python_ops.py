@@ -10,6 +10,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import constant
 from jitcore.frontend.protocol import Unsupported
@@ -42,7 +44,17 @@ def apply(m: Machine, name: str, *args: Abstract) -> Abstract:
     if any(type(h) is int and not -2**63 <= h < 2**63 for h in hints if h is not None):
         raise Unsupported("an int beyond 64 bits")
     values = tuple(m.builder.as_value(a) for a in args)
-    return Scalar(emit(m, name, values))
+    return Scalar(emit(m, name, values), None, guess(name, hints))
+
+
+def guess(name: str, hints: list[Any]) -> Any:
+    """The operation's result for the snapshot's values, None where they are not known."""
+    if any(hint is None for hint in hints):
+        return None
+    try:
+        return python.PY[name].function(*hints)
+    except Exception:
+        return None
 
 
 def emit(m: Machine, name: str, values: tuple[Value, ...]) -> Value:
@@ -154,9 +166,16 @@ def compare(m: Machine, op: str, a: Abstract, b: Abstract) -> Abstract:
 
 def _known_equal(a: object, b: object, op: str) -> Abstract:
     """Equality of objects that compare by identity."""
+    if isinstance(a, np.dtype) or isinstance(b, np.dtype):
+        if all(isinstance(o, (np.dtype, str, type(None))) or (isinstance(o, type) and _is_library(o)) for o in (a, b)):
+            return Known(OPERATORS[op](a, b))
     if all(type(o).__eq__ is object.__eq__ or (isinstance(o, type) and type(o).__eq__ is type.__eq__) for o in (a, b)):
         return Known((a is b) is (op == "eq"))
     raise Unsupported("equality of objects")
+
+
+def _is_library(cls: type) -> bool:
+    return cls.__module__ in ("builtins", "numpy")
 
 
 def _differ(a: Abstract, b: Abstract) -> bool:

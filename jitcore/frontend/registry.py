@@ -24,7 +24,6 @@ HANDLERS: dict[str, Handler] = {}
 
 #: Canonical operations that no region contains, and why.
 LEFT: dict[str, str] = {
-    "INTERPRET": "an instruction that is left to the interpreter",
     "LOAD_NAME": "only in class bodies and modules",
     "STORE_NAME": "only in class bodies and modules",
     "DELETE_NAME": "only in class bodies and modules",

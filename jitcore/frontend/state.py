@@ -20,6 +20,7 @@ from jitcore.frontend.values import (
     NativeMethod,
     Range,
     Sequence,
+    Set,
     Slice,
     View,
 )
@@ -32,10 +33,11 @@ class Frame:
     ``constant_globals`` says that globals are taken as they are, without guards.  ``deliver`` says
     how the result reaches the caller's stack: ``'push'``, or with a NULL (``'null_first'``, ``'null_last'``) where
     an inlined property answers LOAD_METHOD.  ``trips`` counts jumps back by
-    unit, with the number of facts at the first.
+    unit, with the number of facts at the first.  ``yields`` collects what a generator expression gives.
     """
 
-    __slots__ = ("code", "index", "instr", "locals", "stack", "func", "constant_globals", "deliver", "trips")
+    __slots__ = ("code", "index", "instr", "locals", "stack", "func", "constant_globals", "deliver", "trips",
+                 "yields")
 
     def __init__(self, code: Code, index: int, locals: list[Abstract], stack: list[Abstract], func: Function,
                  constant_globals: bool = False, deliver: str = "push") -> None:
@@ -43,6 +45,7 @@ class Frame:
         self.instr: Instr = code.instructions[index]
         self.constant_globals, self.deliver = constant_globals, deliver
         self.trips: dict[int, tuple[int, int]] = {}
+        self.yields: list[Abstract] | None = None
 
     @property
     def line(self) -> int:
@@ -72,13 +75,17 @@ class Frame:
 
 
 class State:
-    """A path's frames, and the truth of the graph's bools that it has branched on."""
+    """A path's frames, and the truth of the graph's bools that it has branched on.
 
-    __slots__ = ("frames", "facts")
+    ``unlikely``: the snapshot's values do not take this path, which split off inside an inlined call.
+    """
+
+    __slots__ = ("frames", "facts", "unlikely")
 
     def __init__(self, frames: list[Frame], facts: dict[Value, bool] | None = None) -> None:
         self.frames = frames
         self.facts = facts or {}
+        self.unlikely = False
 
     @property
     def frame(self) -> Frame:
@@ -88,7 +95,9 @@ class State:
     def clone(self) -> State:
         """A copy that shares nothing that changes."""
         copier = _Copier()
-        return State([copier.frame(frame) for frame in self.frames], dict(self.facts))
+        new = State([copier.frame(frame) for frame in self.frames], dict(self.facts))
+        new.unlikely = self.unlikely
+        return new
 
 
 class _Copier:
@@ -104,6 +113,7 @@ class _Copier:
                     frame.constant_globals, frame.deliver)
         new.instr = frame.instr
         new.trips = dict(frame.trips)
+        new.yields = None if frame.yields is None else self.all(frame.yields)
         return new
 
     def all(self, values: Any) -> list[Abstract]:
@@ -144,4 +154,4 @@ class _Copier:
         return part
 
 
-_COPIED = (Array, Cell, Dict, Function, Iterator, Method, NativeMethod, Range, Sequence, Slice, View)
+_COPIED = (Array, Cell, Dict, Function, Iterator, Method, NativeMethod, Range, Sequence, Set, Slice, View)

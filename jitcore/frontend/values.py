@@ -129,6 +129,20 @@ class Dict(Abstract):
         self.items = items
 
 
+class Set(Abstract):
+    """An exact set made inside the region; ``items`` are hashable constants in the order in which they were added.
+
+    ``merged``: another set was copied into it, after which its order cannot be had by adding items.
+    """
+
+    __slots__ = ("items", "merged", "made_at")
+
+    def __init__(self, items: dict[Any, Abstract]) -> None:
+        super().__init__()
+        self.items, self.merged = items, False
+        self.made_at: int | None = None
+
+
 class Slice(Abstract):
     """A slice object made inside the region."""
 

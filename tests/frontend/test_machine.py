@@ -346,6 +346,38 @@ def test_containers():
     check(containers, 3, events="return")
 
 
+def test_sets_and_generator_expressions():
+    def f(x, names):
+        seen = {1, 2, 2}  # noqa: B033
+        seen2 = {n for n in names}  # noqa: C416
+        a, b = (v * 2 for v in (x, 1))
+        return len(seen), len(set(names)), 2 in seen, seen2, tuple(v + 1 for v in (a, b)), any(n == "b" for n in names)
+    check(f, 3, NAMES, events="return")
+    check(lambda x: sum(v * x for v in (1, 2)), 3, events="return")
+    def lazily(x):
+        g = (v + x for v in (1, 2))
+        x = 100
+        return list(g)
+    check(lazily, 3)
+    check(lambda: {9, 1, 17, 33, 2}, events="leave")
+
+
+def test_an_unlikely_path_of_a_helper_goes_back_to_the_entry():
+    def helper(n, log):
+        if n > 100:
+            log.append(n)
+        return n * 2
+    def f(n, log):
+        return helper(n, log) + 1
+    check(f, 3, [], events="return")
+    traces: dict[int, list[Any]] = {}
+    assert Run(f, 3, [], traces=traces).go() == 7
+    log: list[int] = []
+    run = Run(f, 200, log, traces=traces)
+    assert run.go() == 401 and log == [200] and run.events == ["restart"]
+    check(f, 200, [])
+
+
 def outside(xs, d, o):
     n = len(xs) + d["w"]
     xs.append(n)
