@@ -14,6 +14,10 @@ import threading
 import time
 from types import CodeType, FrameType, FunctionType
 
+import bytecode
+import llvmlite
+import numpy as np
+
 from jitcore import _core, config, pipeline
 from jitcore.errors import REASONS
 from jitcore.frontend.snapshot import Refusal, Snapshot
@@ -22,6 +26,9 @@ from jitcore.runtime import misses
 from jitcore.runtime.records import Entry, Record, find_record, marked_functions, record_of
 
 _lock = threading.Lock()
+#: What the compiler's own frames lie in: jitcore, the libraries that it uses, the standard library, frozen modules.
+_OUR_FOLDERS = (*(os.path.dirname(os.path.abspath(module.__file__)) + os.sep
+                  for module in (config, bytecode, llvmlite, np, os)), os.path.abspath("<frozen"))
 _compile_log = config.LOGGERS["compile"]
 _leave_log = config.LOGGERS["leave"]
 
@@ -40,13 +47,24 @@ def on_miss(func: FunctionType, code: CodeType, unit: int, locals: tuple[object,
         try:
             return _compile(record, snapshot, known)
         except Exception as error:
-            if config.strict:
+            if config.strict or _is_foreign(error):
                 raise
             leave_alone(record, code, f"{REASONS['compiler']}: {type(error).__name__}: {error}")
             config.LOGGERS["compile"].exception("%s: failed to compile", record.name)
             return False
     finally:
         _lock.release()
+
+
+def _is_foreign(error: BaseException) -> bool:
+    """Whether ``error`` came out of the user's code.  The compiler runs none, so that is a signal handler that was
+    called while it worked, and its exception belongs to the program."""
+    trace = error.__traceback__
+    while trace is not None:
+        if not os.path.abspath(trace.tb_frame.f_code.co_filename).startswith(_OUR_FOLDERS):
+            return True
+        trace = trace.tb_next
+    return False
 
 
 def _compile(record: Record, snapshot: Snapshot, known: list[Entry]) -> bool:
