@@ -10,9 +10,16 @@
  *   flow.c          running a region and what its exits ask for, from region to region
  *   calls.c         the operations of CALL sites, done through the C API
  *   testing.c       doors for the tests into frames.c
- *   guards.c        guard programs
+ *   object_compat.h CPython's objects as guard programs read them
+ *   guards.c        guard programs: checks
+ *   guards_compile.c  guard programs built from their Python form
  *   recipes.c       objects rebuilt at exits
- *   arrays.c        arrays, views, memory order, loop drivers: called by native code
+ *   selftest.c      doors for the tests into guards.c and recipes.c
+ *   arrays.c        arrays: called by native code
+ *   views.c         views of arrays
+ *   order.c         memory order of results, outer loops of strided kernels
+ *   blocks.c        block loops: short runs of elements for fused kernels
+ *   reducers.c      reductions over blocks, sums in NumPy's order
  *   reports.c       floating-point reports against NumPy's errstate
  *   ufuncs.c        inner loops of NumPy's ufuncs
  *   pool.c          recycled memory for large arrays
