@@ -57,7 +57,6 @@ static int ready_marked_type(void)
     t->tp_vectorcall_offset = base->tp_vectorcall_offset;
     t->tp_dictoffset = base->tp_dictoffset;
     t->tp_weaklistoffset = base->tp_weaklistoffset;
-    t->tp_doc = base->tp_doc;
     t->tp_dealloc = base->tp_dealloc;
     t->tp_repr = base->tp_repr;
     t->tp_call = base->tp_call;

@@ -329,9 +329,9 @@ static inline void jc_frame_leave(PyThreadState *ts, jc_frame *f)
 }
 
 /* ---- observers ----------------------------------------------------------------------------------- */
-/* A tracer, a profiler or a monitoring tool watches this code, or began or ended doing so since the code last
- * ran from its start (where the interpreter brings its instrumentation up to date): native code and frames
- * that are entered in the middle would not be seen.  own_tools: a mask of tool numbers to be overlooked. */
+/* A tracer, a profiler or a monitoring tool watches this code, or a change of who watches has not reached the code
+ * yet (the interpreter brings a code's instrumentation up to date where it runs from its start): native code, and
+ * frames that are entered in the middle, would not be seen.  own_tools: a mask of tool numbers to be overlooked. */
 static inline bool jc_observed(PyThreadState *ts, PyCodeObject *code, unsigned own_tools)
 {
     if (JC_UNLIKELY(ts->c_tracefunc != NULL || ts->c_profilefunc != NULL)) {
@@ -343,21 +343,25 @@ static inline bool jc_observed(PyThreadState *ts, PyCodeObject *code, unsigned o
     return false;
 #else
 #if JC_V312
-    if (JC_UNLIKELY(code->_co_instrumentation_version != ts->interp->monitoring_version)) {
-        return true;
-    }
+    bool current = code->_co_instrumentation_version == ts->interp->monitoring_version;
 #else
-    if (JC_UNLIKELY(code->_co_instrumentation_version != (ts->eval_breaker & ~(uintptr_t)_PY_EVAL_EVENTS_MASK))) {
-        return true;
-    }
+    bool current = code->_co_instrumentation_version == (ts->eval_breaker & ~(uintptr_t)_PY_EVAL_EVENTS_MASK);
 #endif
-    if (JC_LIKELY(code->_co_monitoring == NULL)) {
+    if (JC_LIKELY(current && code->_co_monitoring == NULL)) {
         return false;
     }
-    const _Py_LocalMonitors *active = &code->_co_monitoring->active_monitors;
     unsigned tools = 0;
-    for (size_t i = 0; i < sizeof(active->tools); i++) {
-        tools |= active->tools[i];
+    if (!current) {     /* who watches now counts; who watched when the code ran last follows */
+        const _Py_GlobalMonitors *all = &ts->interp->monitors;
+        for (size_t i = 0; i < sizeof(all->tools); i++) {
+            tools |= all->tools[i];
+        }
+    }
+    if (code->_co_monitoring != NULL) {
+        const _Py_LocalMonitors *active = &code->_co_monitoring->active_monitors;
+        for (size_t i = 0; i < sizeof(active->tools); i++) {
+            tools |= active->tools[i];
+        }
     }
     return (tools & ~own_tools) != 0;
 #endif
