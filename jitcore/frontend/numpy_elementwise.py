@@ -239,6 +239,13 @@ def update(m: Any, out: Array, value: Value, casting: Any = "same_kind") -> Abst
     return out
 
 
+def as_own_array(m: Any, value: Value) -> Array:
+    """The abstract array of a node's result, a scalar made an array without axes."""
+    if isinstance(value.type, ScalarType):
+        value = m.builder.emit("splat", (value,), array(value.type.dtype, 0))
+    return new_array(m, value)
+
+
 def results(m: Any, values: Sequence[Value]) -> Abstract:
     """One result as it is, several as a tuple."""
     wrapped = [wrap(m, value) for value in values]

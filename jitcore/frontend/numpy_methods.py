@@ -94,6 +94,11 @@ def _scalar_method(m: Any, value: Abstract, name: str, args: Args, kwargs: Kwarg
         return number(m, value)
     if name in ("conjugate", "conj") and kind.dtype.kind != "c" and not args and not kwargs:
         return value
+    if name in ("any", "all", "min", "max"):
+        given = bind(m, name, args, kwargs, "axis, out, keepdims", {"axis": None, "out": None, "keepdims": False})
+        if not is_absent(given["axis"]) or not is_absent(given["out"]) or flag(m, given["keepdims"], "keepdims"):
+            raise Unsupported(f"{name} of a NumPy scalar with arguments")
+        return value if name in ("min", "max") else Scalar(as_dtype(m, value, np.dtype(np.bool_)))
     if name == "astype" and isinstance(value, Scalar):
         given = bind(m, "astype", args, kwargs, "dtype, order, casting, subok, copy",
                      {"order": "K", "casting": "unsafe", "subok": True, "copy": True})

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitcore.frontend import numpy_scalars
-from jitcore.frontend.numpy_elementwise import apply, element, find_op, guess, is_array_like, results, type_of, update
+from jitcore.frontend.numpy_elementwise import apply, as_own_array, element, find_op, guess, is_array_like, results, type_of, update
 from jitcore.frontend.numpy_matmul import matmul
 from jitcore.frontend.protocol import Unsupported
 from jitcore.frontend.values import Abstract, Array, Known, Scalar, Sequence
@@ -138,6 +138,8 @@ def call_ufunc(m: Any, ufunc: np.ufunc, args: list[Abstract], kwargs: dict[str, 
         type_of(operand)
     if all(out is None for out in outs):
         return results(m, apply(m, op, operands, dtype))
+    if len(outs) == 1 and is_known(outs[0], Ellipsis) and "out" in kwargs:     # always an array
+        return as_own_array(m, apply(m, op, operands, dtype)[0])
     if ufunc.nout != 1 or len(outs) != 1:
         raise Unsupported("several outputs")
     out = outs[0]
