@@ -268,6 +268,21 @@ def test_broadcasting_is_kept():
     """, algebraic.run)
 
 
+def test_broadcast_lengths_are_kept():
+    unchanged("""
+    input %0: float64[2C] (%3, %4)
+    input %1: bool[2C] (%5, %4)
+    b0:
+      %3: int = dim %0 {axis=0}
+      %4: int = dim %0 {axis=1}
+      %5: int = dim %1 {axis=0}
+      %6: float64[2C] (%5, %4) = ew.where.?dd->d %1, %0, %0
+      %7: float64[2C] (%5, %4) = ew.exp.d->d %6
+      exit 1
+    exit 1: return values(%7) result=v0
+    """, algebraic.run)
+
+
 @pytest.mark.parametrize("char", "dfe")
 def test_numpy_squares_for_the_exponent_two(char):
     """The reason of ``power_two``, for every kind of inner loop that NumPy may choose, with reports."""
