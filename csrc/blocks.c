@@ -6,6 +6,8 @@
  * addresses.  `off` always counts elements in the order of the loop (row by row of `dims`). */
 #include "jitcore.h"
 #include "blocks.h"
+#include "npyapi.h"
+#include <fenv.h>
 #include <string.h>
 
 /* ---- runs of strided operands -------------------------------------------------------------------- */
@@ -232,6 +234,16 @@ int32_t jc_reduce(jc_fill fill, void *state, int64_t nred, const jc_reducer *con
 void jc_fill_items(char *to, const char *from, int64_t itemsize, int64_t n)
 {
     copy_run(to, from, 0, itemsize, n);
+}
+
+/* Is underflow among the kinds that errstate asks to be told of? */
+int32_t jc_underflow_asked(void)
+{
+    jc_reports_clear();
+    feraiseexcept(FE_UNDERFLOW);
+    const int asked = jc_reports_test();
+    jc_reports_clear();
+    return asked != 0;
 }
 
 /* Is one of n floats (itemsize 4 or 8) inf or NaN? */

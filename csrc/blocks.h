@@ -31,6 +31,7 @@ JC_HIDDEN int32_t jc_reduce(jc_fill fill, void *state, int64_t nred, const jc_re
                             int64_t nd, const int64_t *dims, int64_t mask);
 JC_HIDDEN void jc_fill_items(char *to, const char *from, int64_t itemsize, int64_t n);
 
+JC_HIDDEN int32_t jc_underflow_asked(void);
 JC_HIDDEN int32_t jc_nonfinite(const char *at, int64_t itemsize, int64_t n);
 JC_HIDDEN int32_t jc_sum_reports(jc_fill fill, void *state, int64_t r, int64_t itemsize, int64_t total);
 JC_HIDDEN int32_t jc_mixed_zeros(jc_fill fill, void *state, int64_t r, int64_t itemsize, const char *out,

@@ -173,6 +173,18 @@ def test_reports_are_decided_by_operation() -> None:
         assert exit == 1 and got[0][0] == np.inf and np.isnan(got[0][1])
 
 
+def test_underflow_is_reported_where_asked() -> None:
+    m = Maker(sample((4,)), np.float64(1))
+    a, c = m.inputs
+    f = m.finish(m.ew("multiply", a, a), m.ew("multiply", c, c))
+    small = np.array([1.0, 1e-200])
+    assert f(small, np.float64(1e-200))[0] == 1
+    with np.errstate(under="warn"):
+        assert f(small, np.float64(1))[0] == 0
+        assert f(np.ones(3), np.float64(1e-200))[0] == 0
+        assert f(np.ones(3), np.float64(1))[0] == 1
+
+
 def test_unread_results_report() -> None:
     """What nobody reads is computed for its report; and what is the same for all elements too."""
     m = Maker(sample((4,)), sample((4,)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
+from functools import reduce as fold
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,12 @@ from llvmlite import ir
 
 from jitcore.backends.cpu.emit import I32, I64, PTR, advance, i32, i64
 from jitcore.backends.cpu.frame import Arr, Frame
-from jitcore.backends.cpu.loops import Unsupported, call_loop, emit_cast, emit_report, lowering_of
+from jitcore.backends.cpu.loops import Unsupported, call_loop, emit_cast, emit_report, lowering_of, parts_of
 from jitcore.ir.graph import Node, Value
 from jitcore.ir.types import FLOAT, INT, ArrayType, ObjectType, ScalarType
 from jitcore.kernels.reductions import axes_of
 from jitcore.ops import python
-from jitcore.ops.builder import INTS, ITEMSIZE, Scalar, canonical
+from jitcore.ops.builder import FLOATS, INTS, ITEMSIZE, Scalar, canonical
 from jitcore.ops.op import Op
 
 #: ``ob_type`` in PyObject, and where float and NumPy scalar objects hold their number.
@@ -108,14 +109,31 @@ class Host:
             if flagged:
                 frame.leave_if(frame.b.icmp_unsigned("!=", frame.helper("jc_reports_test"), i32(0)), node.exit or 0)
             return frame.scalar.load(canonical(sig[-1]), out)
-        if node.exit is not None and op.reports_for(sig) - {"under"}:
+        if node.exit is not None and op.reports_for(sig):
             self._report(result, args, node.exit)
+            if "under" in op.reports_for(sig):
+                self._underflow(result, node.exit)
         return result
 
     def _report(self, result: Scalar, args: list[Scalar], exit: int) -> None:
         report = emit_report(self.frame.scalar, result, args)
         if report is not None:
             self.frame.leave_if(report, exit)
+
+    def _underflow(self, result: Scalar, exit: int) -> None:
+        """Takes the exit if the result may have been rounded below the normal numbers and errstate asks for that."""
+        frame, b, s = self.frame, self.frame.b, self.frame.scalar
+        parts = [p for p in parts_of(s, result) if p.dtype in FLOATS]
+        if not parts:
+            return
+        least = {"e": 2.0**-14, "f": 2.0**-126, "d": 2.0**-1022}[parts[0].dtype]
+        tiny = fold(s.or_, [s.cmp("<", s.fabs(p), s.const(p.dtype, least)) for p in parts])
+        look, fine = frame.function.append_basic_block("tiny"), frame.function.append_basic_block("fine")
+        frame.branch(tiny.raw, look, fine)
+        frame.move_to(look)
+        frame.leave_if(b.icmp_unsigned("!=", frame.helper("jc_underflow_asked"), i32(0)), exit)
+        b.branch(fine)
+        frame.move_to(fine)
 
     def _do_cast(self, node: Node) -> Scalar:
         frame, x, dtype = self.frame, self.frame.number(node.operands[0]), canonical(node.attrs["dtype"])
@@ -130,6 +148,7 @@ class Host:
             frame.leave_if(frame.b.not_(fits), node.exit or 0)
         if node.exit is not None and dtype in "efFD" and x.dtype not in "?":
             self._report(result, [x], node.exit)
+            self._underflow(result, node.exit)
         return result
 
     # -- shapes -----------------------------------------------------------------------------------

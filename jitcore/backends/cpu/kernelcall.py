@@ -22,6 +22,9 @@ from jitcore.kernels.ir import Kernel
 from jitcore.ops.builder import ITEMSIZE
 from jitcore.ops.op import Op
 
+#: The bit of underflow in what jc_reports_test gives.
+UNDERFLOW = 4
+
 
 class KernelCall:
     """Emits one kernel's call into ``frame``."""
@@ -161,10 +164,13 @@ class KernelCall:
         Where the flags are set, the operations are looked at one by one (the checked variant), then the
         reductions."""
         frame, b = self.frame, self.frame.b
-        raised = b.icmp_unsigned("!=", frame.helper("jc_reports_test"), i32(0))
+        bits = frame.helper("jc_reports_test")
+        raised = b.icmp_unsigned("!=", bits, i32(0))
         look, clean = frame.function.append_basic_block("look"), frame.function.append_basic_block("clean")
         frame.branch(raised, look, clean)
         frame.move_to(look)
+        # Underflow counts as it is: no result tells of it.
+        frame.leave_if(b.icmp_unsigned("!=", b.and_(bits, i32(UNDERFLOW)), i32(0)), self.exit)
         if self.code.reports:
             self._run_checked(direct, targets, total, state, dims)
         if reductions is not None:

@@ -78,8 +78,8 @@ def emit_cast(b: LLVMBuilder, x: Scalar, dtype: str) -> Scalar:
 
 def emit_report(b: LLVMBuilder, result: Scalar, args: list[Scalar]) -> ir.Value | None:
     """Whether the operation gives NaN from no NaN, or inf from finite operands; ``None`` if it cannot."""
-    outs = [r for r in _parts(b, result) if r.dtype in FLOATS]
-    ins = [p for a in args for p in _parts(b, a) if p.dtype in FLOATS]
+    outs = [r for r in parts_of(b, result) if r.dtype in FLOATS]
+    ins = [p for a in args for p in parts_of(b, a) if p.dtype in FLOATS]
     if not outs:
         return None
     nan_out, inf_out = _any(b, [b.isnan(r) for r in outs]), _any(b, [_isinf(b, r) for r in outs])
@@ -88,7 +88,7 @@ def emit_report(b: LLVMBuilder, result: Scalar, args: list[Scalar]) -> ir.Value 
     return b.or_(b.and_(nan_out, b.not_(nan_in)), b.and_(inf_out, b.not_(odd_in))).raw
 
 
-def _parts(b: LLVMBuilder, x: Scalar) -> list[Scalar]:
+def parts_of(b: LLVMBuilder, x: Scalar) -> list[Scalar]:
     return [b.real(x), b.imag(x)] if x.dtype in PART else [x]
 
 
@@ -159,7 +159,7 @@ class KernelCode:
         if instr.kind == "cast":
             source = self.kernel.body[instr.args[0]].dtype
             return instr.dtype in "ef" + COMPLEX and source in FLOATS + COMPLEX
-        return instr.kind == "ew" and bool(self.ops[instr.op].reports_for(instr.sig) - {"under"})
+        return instr.kind == "ew" and bool(self.ops[instr.op].reports_for(instr.sig))
 
     def _stages(self) -> list[int]:
         stages: list[int] = []
