@@ -149,7 +149,7 @@ class _Maker:
     def step(self) -> None:
         getattr(self, "make_" + self.pick([
             "const", "idx", "py", "check", "binary", "binary", "binary", "binary", "unary", "unary", "cast", "where",
-            "view", "view", "reduce", "splat", "load", "again", "compare", "copy"]))()
+            "view", "view", "seen_through", "reduce", "splat", "load", "again", "compare", "copy"]))()
 
     def make_const(self) -> None:
         char = self.pick(list(SPECIAL))
@@ -264,6 +264,21 @@ class _Maker:
             down = self.emit("idx", (zero, strides[0]), INT, fn="sub")
             self.emit("view", (source, offset, down, *strides[1:]), array(source.type.dtype, ndim, "A"),
                       shape=tuple(shape), kind="slice", arg=(None, None, -1))
+
+    def make_seen_through(self) -> None:
+        """An operation, a view of its result, an operation on the view."""
+        arrays = [value for value in self.numbers("d") if isinstance(value.type, ArrayType) and value.type.ndim]
+        if arrays:
+            source = self.recent(arrays)
+            self.elementwise(self.pick(["negative", "exp", "sqrt"]), "d->d", (source,), self.pick([None, None, 0]))
+            made = self.pool[-1]
+            keep, self.pool = self.pool, [made, *self.weak(INT)]
+            self.make_view()
+            keep += [value for value in self.pool if value not in keep]
+            self.pool = keep
+            if isinstance(self.pool[-1].type, ArrayType):
+                self.elementwise("multiply", "dd->d", (self.pool[-1], self.pick([self.pool[-1], source])
+                                                       if self.pool[-1].shape == source.shape else self.pool[-1]), None)
 
     def make_reduce(self) -> None:
         arrays = [value for value in self.arrays() if value.type.dtype.char in "dl" and value.type.ndim]

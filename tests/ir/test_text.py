@@ -113,7 +113,7 @@ def test_constants_keep_their_bits(value, type_):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_every_float32_is_read_back(bits):
     value = np.uint32(bits).view(np.float32)
     graph = constant_graph(value, strong("f"))
@@ -123,7 +123,7 @@ def test_every_float32_is_read_back(bits):
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),
                     lambda inner: st.lists(inner, max_size=3).map(tuple)))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_attributes_are_read_back(value):
     graph = constant_graph(0, INT)
     graph.blocks[0].nodes[1].attrs["axis"] = value
@@ -141,7 +141,7 @@ def test_types_are_read_back(char):
     assert np.dtype(dtype_name(np.dtype(char))).char == char
 
 
-@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_random_graphs_are_read_back(program):
     graph, _ = program

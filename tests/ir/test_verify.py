@@ -200,7 +200,7 @@ def test_message_shows_the_place():
     assert "> %5: int = dim %2 {axis=0}" in text and "  %4: int = dim %0 {axis=1}" in text
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_random_graphs_are_valid(program):
     verify(program[0])

@@ -154,3 +154,25 @@ def test_strides_of_views():
     before = lengths("  %5: int = stride %0 {axis=0}\n  %6: float64[1C] (%2) = view.slice %0, %3, %5 {arg=0}\n"
                      "  %7: int = stride %6 {axis=0}\n  %9: int = idx.mul %7, %1")
     expect(before, constfold.run, before.replace("  %7: int = stride %6 {axis=0}\n", "").replace("mul %7", "mul %5"))
+
+
+def test_branch_on_false():
+    expect("""
+    b0:
+      %0: int = const 1
+      %1: int = const 2
+      %2: bool = const False
+      branch %2 b1(%0), b1(%1)
+    b1(%3: int):
+      exit 1
+    exit 1: return values(%3) result=v0
+    """, constfold.run, """
+    b0:
+      %0: int = const 1
+      %1: int = const 2
+      %2: bool = const False
+      jump b1(%1)
+    b1(%3: int):
+      exit 1
+    exit 1: return values(%3) result=v0
+    """)
