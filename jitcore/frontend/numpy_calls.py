@@ -166,9 +166,18 @@ def _dot(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
     return matmul(m, given["a"], given["b"], getattr(multiarray.dot, "_implementation", multiarray.dot))
 
 
-@rule(multiarray.inner, multiarray.vdot)
+@rule(multiarray.inner)
 def _inner(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
-    raise Unsupported("inner products of this kind")
+    given = bind(m, "inner", args, kwargs, "a, b", {})
+    return matmul(m, given["a"], given["b"], getattr(multiarray.inner, "_implementation", multiarray.inner), last=True)
+
+
+@rule(multiarray.vdot)
+def _vdot(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
+    given = bind(m, "vdot", args, kwargs, "a, b", {})
+    if any(isinstance(v, Array) and v.type.ndim != 1 for v in given.values()):
+        raise Unsupported("vdot of arrays with several axes")
+    return matmul(m, given["a"], given["b"], getattr(multiarray.vdot, "_implementation", multiarray.vdot))
 
 
 @rule(multiarray.count_nonzero)

@@ -25,8 +25,9 @@ def call_node(m: Any, func: object, operands: tuple[Value, ...], template: tuple
                           template=template, kwnames=kwnames)
 
 
-def matmul(m: Any, a: Abstract, b: Abstract, func: object = np.matmul) -> Abstract:
-    """``a @ b`` for exact arrays with one or two axes each, at least one of them known to have lengths that fit."""
+def matmul(m: Any, a: Abstract, b: Abstract, func: object = np.matmul, last: bool = False) -> Abstract:
+    """``func(a, b)``, a product over the last axis of ``a`` and the first of ``b`` (with ``last``: its last), for
+    exact arrays with one or two axes each.  ``Unsupported`` where the lengths do not fit in the snapshot."""
     if not (isinstance(a, Array) and isinstance(b, Array)):
         raise Unsupported("a matrix product with a number")
     type_of(a), type_of(b)
@@ -35,7 +36,8 @@ def matmul(m: Any, a: Abstract, b: Abstract, func: object = np.matmul) -> Abstra
     dtype = np.result_type(a.type.dtype, b.type.dtype)
     lengths = lengths_of(m)
     left, right = lengths.shape(a), lengths.shape(b)
-    lengths.require_equal(left[-1], right[0])
-    shape = (lengths.shape(a)[:-1]) + lengths.shape(b)[1:]
+    lengths.require_equal(left[-1], right[-1 if last else 0])
+    left, right = lengths.shape(a), lengths.shape(b)
+    shape = left[:-1] + (right[:-1] if last else right[1:])
     kind: Type = array(dtype, len(shape), "C") if shape else strong(dtype)
     return wrap(m, call_node(m, func, (a.value, b.value), (("v", 0), ("v", 1)), kind, shape))

@@ -11,7 +11,17 @@ from typing import Any
 import numpy as np
 
 from jitcore.frontend import numpy_scalars
-from jitcore.frontend.numpy_elementwise import apply, as_own_array, element, find_op, guess, is_array_like, results, type_of, update
+from jitcore.frontend.numpy_elementwise import (
+    apply,
+    as_own_array,
+    element,
+    find_op,
+    guess,
+    is_array_like,
+    results,
+    type_of,
+    update,
+)
 from jitcore.frontend.numpy_matmul import matmul
 from jitcore.frontend.protocol import Unsupported
 from jitcore.frontend.values import Abstract, Array, Known, Scalar, Sequence
@@ -115,7 +125,7 @@ def call_ufunc(m: Any, ufunc: np.ufunc, args: list[Abstract], kwargs: dict[str, 
     args = [m.force(a) for a in args]
     kwargs = {k: m.force(v) for k, v in kwargs.items()}
     if ufunc is np.matmul and len(args) == 2 and not kwargs:
-        return matmul(m, *args)
+        return matmul(m, args[0], args[1])
     op = find_op(ufunc)
     if not ufunc.nin <= len(args) <= ufunc.nargs:
         raise Unsupported("a ufunc call with another number of arguments")
@@ -138,7 +148,7 @@ def call_ufunc(m: Any, ufunc: np.ufunc, args: list[Abstract], kwargs: dict[str, 
         type_of(operand)
     if all(out is None for out in outs):
         return results(m, apply(m, op, operands, dtype))
-    if len(outs) == 1 and is_known(outs[0], Ellipsis) and "out" in kwargs:     # always an array
+    if len(outs) == 1 and outs[0] is not None and is_known(outs[0], Ellipsis) and "out" in kwargs:     # always an array
         return as_own_array(m, apply(m, op, operands, dtype)[0])
     if ufunc.nout != 1 or len(outs) != 1:
         raise Unsupported("several outputs")

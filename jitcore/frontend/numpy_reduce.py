@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 
 from jitcore.frontend.numpy_args import bind, flag, is_absent, is_const, is_not_given, known_axes
-from jitcore.frontend.numpy_elementwise import as_dtype, find_op, type_of, wrap
+from jitcore.frontend.numpy_elementwise import apply, as_dtype, cast, find_op, type_of, wrap
 from jitcore.frontend.numpy_ops import known_dtype
-from jitcore.frontend.numpy_shapes import lengths_of
+from jitcore.frontend.numpy_shapes import all_equal, lengths_of
 from jitcore.frontend.protocol import Unsupported
-from jitcore.frontend.values import Abstract, Array
+from jitcore.frontend.values import Abstract, Array, Known
 from jitcore.ir.types import array as array_type
 from jitcore.ir.types import strong
 from jitcore.ops.dtypes import resolve
 from jitcore.ops.op import Op
+from jitcore.ops.table import OPS
 
 #: ufuncs whose loops are ``xx->x`` and whose reductions regions contain.
 _PLAIN = ("add", "multiply", "maximum", "minimum", "fmax", "fmin", "bitwise_and", "bitwise_or", "bitwise_xor")
@@ -49,6 +50,34 @@ def accumulator(op: Op, dtype: np.dtype, wanted: np.dtype | None) -> np.dtype:
     return found.outputs[0]
 
 
+#: What an element that is left out counts as, where no order of operations can change the result.
+_NEUTRAL = {"add": 0, "multiply": 1, "bitwise_or": 0, "bitwise_xor": 0, "bitwise_and": -1, "logical_or": False,
+            "logical_and": True}
+
+
+def _masked(m: Any, ufunc: np.ufunc, given: dict[str, Abstract]) -> Abstract:
+    """A reduction with ``where=``: elements left out become neutral, for integers and truths only (the order in
+    which floats are added depends on the mask)."""
+    operand, mask = given["array"], given["where"]
+    assert isinstance(operand, Array)
+    op = find_op(ufunc)
+    neutral = _NEUTRAL.get(op.name)
+    exact = op.name in _TRUTH or operand.type.dtype.kind in "biu"
+    if neutral is None or not exact or not isinstance(mask, Array) or mask.type.dtype.kind != "b":
+        raise Unsupported(f"{op.name}.reduce with where=")
+    dtype = accumulator(op, operand.type.dtype, known_dtype(given["dtype"]))
+    if dtype.kind in "fc" or (neutral == -1 and dtype.kind != "i"):
+        raise Unsupported(f"{op.name}.reduce with where=")
+    lengths = lengths_of(m)
+    before = lengths.shape(operand)
+    if not all_equal(lengths.broadcast([before, lengths.shape(mask)]), lengths.shape(operand)):
+        raise Unsupported("a mask that is larger than its array")
+    source = wrap(m, cast(m, operand.value, dtype))
+    chosen = wrap(m, apply(m, OPS["where"], [mask, source, Known(dtype.type(neutral))])[0])
+    rest = {name: value for name, value in given.items() if name not in ("array", "where")}
+    return reduce(m, ufunc, [chosen], {**rest, "dtype": Known(dtype)})
+
+
 def reduce(m: Any, ufunc: np.ufunc, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
     """``ufunc.reduce(*args, **kwargs)`` of an array with axes."""
     given = bind(m, f"{ufunc.__name__}.reduce", args, kwargs, _NAMES, _DEFAULTS)
@@ -57,8 +86,10 @@ def reduce(m: Any, ufunc: np.ufunc, args: list[Abstract], kwargs: dict[str, Abst
         raise Unsupported("a reduction of something without axes")
     type_of(operand)
     op = find_op(ufunc)
-    if not is_absent(given["out"]) or not is_const(given["where"], True, np._NoValue):
-        raise Unsupported(f"{ufunc.__name__}.reduce with out= or where=")
+    if not is_absent(given["out"]):
+        raise Unsupported(f"{ufunc.__name__}.reduce with out=")
+    if not is_const(given["where"], True, np._NoValue):
+        return _masked(m, ufunc, given)
     ndim = operand.type.ndim
     axes = known_axes(m, given["axis"], ndim)
     every = tuple(range(ndim))

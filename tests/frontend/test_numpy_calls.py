@@ -508,3 +508,28 @@ def test_products() -> None:
     for char in "?ldD":
         x = ramp((4, 3), char)
         check(call(multiarray.count_nonzero), multiarray.count_nonzero, (x,), ((ramp((0, 3), char),),))
+
+
+def test_reduce_where() -> None:
+    mask = np.array([[True, False, True], [False, False, True]])
+    for name, char in itertools.product(("add", "multiply", "logical_and", "logical_or", "bitwise_xor"), "?bBld"):
+        function = getattr(np, name).reduce
+        for axis in (None, 1):
+
+            def trace(m, a, w, f=function, axis=axis):
+                return numpy_calls.call_known(m, f, [a], {"where": w, "axis": Known(axis)})
+
+            def plainly(a, w, f=function, axis=axis):
+                return f(a, where=w, axis=axis)
+
+            refuses = char == "d" and not name.startswith("logical")
+            check(trace, plainly, (ramp((2, 3), char), mask), ((ramp((2, 3), char), ~mask),), may_refuse=refuses)
+            check(trace, plainly, (ramp((2, 3), char), mask[0]), (), may_refuse=refuses)
+
+
+def test_inner_products() -> None:
+    for x, y in ((ramp((3,)), ramp((3,))), (ramp((2, 3)), ramp((4, 3))), (ramp((2, 3)), ramp((3,)))):
+        check(call(np.inner), np.inner, (x, y))
+    check(call(np.vdot), np.vdot, (ramp((3,), "D"), ramp((3,))))
+    with pytest.raises(Unsupported):
+        Traced(call(np.vdot), (ramp((2, 3)), ramp((2, 3))))

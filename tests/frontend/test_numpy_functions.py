@@ -161,7 +161,7 @@ INPUTS = {
 @pytest.mark.parametrize("kind", INPUTS)
 def test_functions(function, kind) -> None:
     x = INPUTS[kind]
-    want, warned = outcome(function, x)
+    want, _ = outcome(function, x)
     traces: dict[int, list[Any]] = {}
     run = Run(function, x, traces=traces)
     got, _ = outcome(lambda: run.go())
