@@ -115,6 +115,7 @@ typedef struct {
     void *state;
     int64_t nred;
     const jc_reducer *const *red;
+    int64_t chunk;              /* elements that are summed pairwise, at most */
     char **acc;                 /* where the results of this inner loop go, one a reduction */
     int32_t bits;
 } walk;
@@ -148,11 +149,13 @@ static void inner_reduced(walk *w, int64_t off, int64_t n, bool pair)
     if (n == 0)
         return;
     if (pair) {
-        jc_part part[JC_REDUCTIONS];
-        pairwise(w, off, n, part);
-        for (int64_t r = 0; r < w->nred; r++)
-            if (w->red[r]->base)
-                w->red[r]->fold(w->acc[r], (const char *)&part[r], 1);
+        for (int64_t at = 0; at < n; at += w->chunk) {
+            jc_part part[JC_REDUCTIONS];
+            pairwise(w, off + at, n - at < w->chunk ? n - at : w->chunk, part);
+            for (int64_t r = 0; r < w->nred; r++)
+                if (w->red[r]->base)
+                    w->red[r]->fold(w->acc[r], (const char *)&part[r], 1);
+        }
         return;
     }
     for (int64_t at = 0; at < n; at += JC_BLOCK) {
@@ -177,9 +180,10 @@ static void inner_kept(walk *w, int64_t off, int64_t n)
 
 /* Reduces along the axes in `mask` (bit k: axis k).  out[r] holds the start values of the kept elements,
  * in the order of the loop, and receives the results.  Order as NumPy's iterator has it: axes of length
- * one drop out, neighbours of one kind join, the last one is the inner loop. */
+ * one drop out, neighbours of one kind join, the last one is the inner loop.  chunk: the sums of so many
+ * elements are added one by one (NumPy's buffers, where it converts the elements); 0 for no such bound. */
 int32_t jc_reduce(jc_fill fill, void *state, int64_t nred, const jc_reducer *const *red, char *const *out,
-                  int64_t nd, const int64_t *dims, int64_t mask)
+                  int64_t nd, const int64_t *dims, int64_t mask, int64_t chunk)
 {
     int64_t size[JC_BLOCK_DIMS], n = 0;
     bool reduced[JC_BLOCK_DIMS], pair = false;
@@ -201,7 +205,7 @@ int32_t jc_reduce(jc_fill fill, void *state, int64_t nred, const jc_reducer *con
         reduced[n++] = true;
     }
     char *acc[JC_REDUCTIONS];
-    walk w = {fill, state, nred, red, acc, 0};
+    walk w = {fill, state, nred, red, chunk > 0 ? chunk : INT64_MAX, acc, 0};
     for (int64_t r = 0; r < nred; r++)
         pair |= red[r]->base != NULL;
     int64_t step[JC_BLOCK_DIMS], index[JC_BLOCK_DIMS] = {0}, kept = 1, outer = 1, at = 0;

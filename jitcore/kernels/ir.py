@@ -52,6 +52,7 @@ class Reduction:
 
     ``dtype`` is the dtype that is accumulated in (``arg`` is of it already).  ``initial`` is the
     start, a scalar, or ``None``.  ``value`` is the result: a scalar if no axis is left, else an array.
+    ``chunk`` elements at a time are summed pairwise and these sums one by one, 0 for no such bound.
     """
 
     value: Value
@@ -64,6 +65,7 @@ class Reduction:
     initial: Value | None
     exit: int | None
     line: int = 0
+    chunk: int = 0
 
 
 @dataclass
@@ -111,6 +113,7 @@ class Kernel:
         for r in self.reductions:
             start = f" from {r.initial!r}" if r.initial is not None else ""
             keep = " keepdims" if r.keepdims else ""
+            keep += f" by {r.chunk}" if r.chunk else ""
             text.append(f"  {r.value!r}: {r.value.type} = {r.op}.{r.sig} of e{r.arg} over axes {r.axes}{keep}{start}"
                         f"{_tail(r.exit, r.line)}")
         return "\n".join(text)

@@ -18,8 +18,8 @@ from typing import Any, Protocol
 from jitcore.ir.graph import Graph, Node, Value
 from jitcore.ir.types import ArrayType
 from jitcore.kernels.ir import Instr, Kernel, Output, Plan, Reduction, Step
-from jitcore.kernels.reductions import MOST, axes_of, is_native, loop_dtype
-from jitcore.ops.builder import canonical
+from jitcore.kernels.reductions import MOST, axes_of, chunk_of, is_native, loop_dtype
+from jitcore.ops.builder import FLOATS, canonical
 
 FUSABLE = frozenset({"ew", "cast", "splat", "iota", "copy"})
 #: The cost of computing a value again (in additions) from which storing it is cheaper.
@@ -198,16 +198,16 @@ class _Attempt:
         if root not in self.waiting:
             return
         members, reductions = [root], int(root.op == "reduce")
-        axes = axes_of(root) if root.op == "reduce" else None
+        walk = _walk(root) if root.op == "reduce" else None
         for other in list(self.waiting):
             if other is root or self._key(other) != key or _dynamic(key):
                 continue
-            if other.op == "reduce" and (reductions == MOST or (axes is not None and axes_of(other) != axes)):
+            if other.op == "reduce" and (reductions == MOST or (walk is not None and _walk(other) != walk)):
                 continue
             if all(value in self.done for value in self._externals(other, key)):
                 members.append(other)
                 if other.op == "reduce":
-                    axes, reductions = axes_of(other), reductions + 1
+                    walk, reductions = _walk(other), reductions + 1
         order = {node: i for i, node in enumerate(self.waiting)}
         wanted = dict.fromkeys(members)
         for member in members:        # roots inside another root's tree are computed there anyway
@@ -243,7 +243,7 @@ class _Attempt:
                 kernel.reductions.append(Reduction(
                     result, arg, node.attrs["op"], node.attrs["sig"], dtype, axes_of(node),
                     bool(node.attrs["keepdims"]), node.operands[1] if len(node.operands) > 1 else None,
-                    node.exit, node.line))
+                    node.exit, node.line, chunk_of(node)))
                 kernel.exit = node.exit if kernel.exit is None else kernel.exit
             else:
                 arg = maker.value(result)
@@ -286,6 +286,11 @@ class _Attempt:
         return own + sum(self._cost(operand, seen) for operand in value.node.operands)
 
 
+def _walk(node: Node) -> tuple[tuple[int, ...], int]:
+    """What reductions of one kernel have in common: the axes, and how elements are gathered."""
+    return axes_of(node), chunk_of(node)
+
+
 def _dynamic(key: Key) -> bool:
     """Whether the memory order is found at run time: such kernels have one output."""
     return key[1] == "A"
@@ -308,7 +313,8 @@ class _Maker:
         """``arg`` as ``dtype``: an exact conversion that a reduction does on its operand."""
         if self.kernel.body[arg].dtype == dtype:
             return arg
-        return self._append(Instr("cast", dtype, (arg,), node.operands[0], line=node.line))
+        return self._append(Instr("cast", dtype, (arg,), node.operands[0], exit=node.exit if dtype in FLOATS else None,
+                                  line=node.line))
 
     def value(self, value: Value) -> int:
         known = self.index.get(value)

@@ -5,10 +5,14 @@ Read by ``planner`` and by the back ends.
 """
 from __future__ import annotations
 
+import numpy as np
+
 from jitcore.ir.graph import Node, Value
 from jitcore.ir.types import ArrayType, ScalarType
-from jitcore.ops.builder import INTS, canonical
+from jitcore.ops.builder import FLOATS, INTS, canonical
 
+#: Elements in a buffer of NumPy's iterator, unless ``np.setbufsize`` was called.
+BUFFER = 8192
 #: Reductions in one kernel, at most.
 MOST = 8
 
@@ -42,12 +46,32 @@ def axes_of(node: Node) -> tuple[int, ...]:
     return tuple(range(type.ndim)) if axes is None else tuple(axes)
 
 
+def _converts(node: Node, have: str, want: str) -> bool:
+    """Whether a reduction converts its elements in an order that is known.
+
+    Ints may be added in any order.  Floats NumPy converts in its iterator's buffers; where all axes of
+    a contiguous array are reduced these are filled one after another (found by experiment).
+    """
+    if want in INTS:
+        return have in INTS + "?"
+    type = node.operands[0].type
+    assert isinstance(type, ArrayType)
+    return (have in INTS + FLOATS + "?" and node.attrs["op"] in ("add", "multiply")
+            and len(axes_of(node)) == type.ndim and np.getbufsize() == BUFFER)
+
+
+def chunk_of(node: Node) -> int:
+    """``Reduction.chunk`` of a native node."""
+    type, want = node.operands[0].type, loop_dtype(node)
+    assert isinstance(type, ArrayType)
+    return BUFFER if want in FLOATS and canonical(type.dtype.char) != want else 0
+
+
 def is_native(node: Node) -> bool:
     """Whether a ``reduce`` node can be a part of a kernel.
 
     The order in which floats are added follows the operand's memory order, which must be static: C,
-    F or one axis.  A conversion is exact in any order for ints only (NumPy converts floats in
-    buffers, and sums those one by one).
+    F or one axis.
     """
     operand, result = node.operands[0], node.result
     assert result is not None
@@ -57,7 +81,7 @@ def is_native(node: Node) -> bool:
     have = canonical(type.dtype.char)
     if node.attrs["op"] not in _TRUTH:
         left = canonical(node.attrs["sig"].partition("->")[0])
-        if left != right + right or (have != right and not (have in INTS + "?" and right in INTS)):
+        if left != right + right or not (have == right or _converts(node, have, right)):
             return False
     if (type.ndim > 1 and type.layout == "A") or type.ndim == 0 or type.ndim > 16:
         return False

@@ -197,9 +197,32 @@ def test_left_to_numpy() -> None:
     exit, got = f(x)
     assert exit == 1 and f.calls == 1
     same(got[0], (x * x).sum())
-    m = Maker(values((30,), "f", "C"))
-    f = m.finish(m.reduce("add", m.inputs[0], sig="dd->d"))
-    y = values((20000,), "f", "C")
+    m = Maker(values((30, 5), "f", "C"))
+    f = m.finish(m.reduce("add", m.inputs[0], (0,), sig="dd->d"))
+    y = values((9000, 5), "f", "C")
     exit, got = f(y)
-    assert exit == 1
-    same(got[0], np.add.reduce(y, dtype="d"))
+    assert exit == 1 and f.calls == 1
+    same(got[0], np.add.reduce(y, axis=0, dtype="d"))
+    z = values((30,), "d", "C") + 1j
+    m = Maker(z)
+    f = m.finish(m.reduce("add", m.inputs[0]))
+    exit, got = f(z)
+    assert exit == 1 and f.calls == 1
+    same(got[0], z.sum())
+
+
+@pytest.mark.parametrize("source, target", [("f", "d"), ("l", "d"), ("B", "f"), ("?", "d"), ("e", "f"), ("d", "f")])
+def test_sums_of_converted_elements(source: str, target: str) -> None:
+    """NumPy converts in buffers of 8192 elements and adds the sums of these one by one."""
+    for ndim, order in ((1, "C"), (2, "C"), (2, "F")):
+        m = Maker(values((2, 3)[:ndim], source if source != "e" else "f", order).astype(source))
+        f = m.finish(m.reduce("add", m.inputs[0], sig=f"{target}{target}->{target}"))
+        assert len(f.plan.kernels()) == 1
+        for shape in [(1, 1), (7, 3), (8192, 2), (8193, 1), (3, 9001), (50001, 1)]:
+            shape = (shape[0] * shape[1],) if ndim == 1 else shape
+            x = np.asarray((values(shape, "d", "C") % 100).astype(source), order=order)
+            if ndim == 2 and x.flags.c_contiguous != (order == "C"):
+                continue
+            exit, got = f(x)
+            assert exit == 1 and f.calls == 0
+            same(got[0], np.add.reduce(x, axis=None, dtype=target))

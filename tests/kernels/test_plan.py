@@ -109,9 +109,9 @@ def test_reports_are_kept() -> None:
 def test_what_numpy_reduces() -> None:
     """No certain order: the operand is stored and the node stays with the host."""
     strided = np.zeros((6, 8))[::2, ::2]
-    m = Maker(strided, np.zeros(4, "F"), np.zeros(4, "f"))
+    m = Maker(strided, np.zeros(4, "F"), np.zeros((3, 4), "f"))
     a, z, s = m.inputs
-    p = planned(m, m.reduce("add", m.ew("add", a, a)), m.reduce("add", z), m.reduce("add", s, sig="dd->d"))
+    p = planned(m, m.reduce("add", m.ew("add", a, a)), m.reduce("add", z), m.reduce("add", s, (0,), sig="dd->d"))
     assert sizes(p) == [(1, 0)]
     assert [n.op for n in p.steps[m.block] if hasattr(n, "op")].count("reduce") == 3
 

@@ -210,6 +210,9 @@ class Host:
         items: list[Value | ir.Value] = []
         for kind, item in node.attrs["template"]:
             items.append(node.operands[item] if kind == "v" else self.frame.unit.pointer(item))
+        if node.attrs.get("strict"):
+            items.insert(0, callee)
+            callee = self.frame.unit.pointer(strictly)
         return self._call(node, callee, items, tuple(node.attrs["kwnames"] or ()))
 
     def _do_reduce(self, node: Node) -> Scalar | Arr | ir.Value:

@@ -86,7 +86,8 @@ class Reductions:
         outs = frame.words([self._where(k) for k in range(n)])
         backward = kernel.layout == "F" and nd > 1
         mask = sum(1 << (nd - 1 - axis if backward else axis) for axis in kernel.reductions[0].axes)
-        return frame.helper("jc_reduce", fill, state, i64(n), reducers, outs, i64(nd), dims, i64(mask))
+        return frame.helper("jc_reduce", fill, state, i64(n), reducers, outs, i64(nd), dims, i64(mask),
+                            i64(kernel.reductions[0].chunk))
 
     def may_report(self) -> bool:
         """Whether NumPy might report something about the reductions themselves."""
