@@ -18,11 +18,12 @@ from jitcore.ir.types import Type, array, strong
 
 
 def call_node(m: Any, func: object, operands: tuple[Value, ...], template: tuple[Any, ...], type: Type,
-              shape: tuple[Value, ...] = (), kwnames: tuple[str, ...] = ()) -> Value:
-    """A call of a C function that runs no Python code for these operands."""
+              shape: tuple[Value, ...] = (), kwnames: tuple[str, ...] = (), strict: bool = False) -> Value:
+    """A call of a C function that runs no Python code for these operands.  ``strict``: it exits on what it reports."""
     m.builder.work += 1
+    attrs: dict[str, Any] = {"strict": True} if strict else {}
     return m.builder.emit("call", operands, type, shape=shape, exit=0, callee=m.builder.graph.add_object(func),
-                          template=template, kwnames=kwnames)
+                          template=template, kwnames=kwnames, **attrs)
 
 
 def matmul(m: Any, a: Abstract, b: Abstract, func: object = np.matmul, last: bool = False) -> Abstract:
@@ -40,4 +41,5 @@ def matmul(m: Any, a: Abstract, b: Abstract, func: object = np.matmul, last: boo
     left, right = lengths.shape(a), lengths.shape(b)
     shape = left[:-1] + (right[:-1] if last else right[1:])
     kind: Type = array(dtype, len(shape), "C") if shape else strong(dtype)
-    return wrap(m, call_node(m, func, (a.value, b.value), (("v", 0), ("v", 1)), kind, shape))
+    return wrap(m, call_node(m, func, (a.value, b.value), (("v", 0), ("v", 1)), kind, shape,
+                             strict=func is np.matmul and dtype.kind in "fc"))

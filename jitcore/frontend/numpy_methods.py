@@ -348,7 +348,7 @@ def _cumulative(name: str, ufunc: np.ufunc) -> Method:
         shape = before if axis is not None else (lengths.product(before),)
         layout = operand.type.layout if len(shape) > 1 else "C"
         return wrap(m, call_node(m, function, (operand.value,), (("v", 0), ("c", axis), ("c", wanted)),
-                                 array(dtype, len(shape), layout), shape))
+                                 array(dtype, len(shape), layout), shape, strict=dtype.kind in "fc"))
     return found
 
 

@@ -280,8 +280,10 @@ def _call(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: 
     items = [operands[item] if kind == "v" else item for kind, item in node.attrs["template"]]
     names = node.attrs["kwnames"]
     split = len(items) - len(names)
+    settings: dict[str, Any] = {"all": "raise", "under": "ignore"} if node.attrs.get("strict") else {}
     try:
-        value = function(*items[:split], **dict(zip(names, items[split:])))
+        with np.errstate(**settings):
+            value = function(*items[:split], **dict(zip(names, items[split:])))
     except Exception:
         raise TakesExit from None
     if node.result is not None and not type_matches(value, node.result.type):

@@ -66,7 +66,8 @@ _TABLE = (
     Opcode("call", "Calls a known C function that runs no Python code.  attr callee: index into Graph.objects;"
            " attr template: the argument tuple, where ('v', k) is operand k boxed and ('c', obj) a constant;"
            " attr kwnames: names of the trailing ones.  An array or scalar result type is checked; exits if it"
-           " differs or if the call raises (nothing may have happened then).", ("callee", "template", "kwnames"),
+           " differs or if the call raises (nothing may have happened then).  With attr strict (True) what NumPy would"
+           " report, underflow excepted, counts as raising.", ("callee", "template", "kwnames"),
            "must", True),
 )
 

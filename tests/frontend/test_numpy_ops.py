@@ -333,6 +333,12 @@ def test_matmul() -> None:
         Traced(binary("matmul"), (np.ones((2, 3)), 2.0))
 
 
+def test_products_that_report_restart() -> None:
+    x = np.array([1e200, np.inf])
+    traced = Traced(binary("matmul"), (np.ones(2), np.ones(2)))
+    assert traced.run(x, np.array([1e200, 1.0])) == "restart" and plain(operator.matmul, (x, np.array([1e200, 1.0])))[1]
+
+
 def test_truth() -> None:
     def trace(m, a):
         return numpy_ops.truth(m, a)
