@@ -12,8 +12,11 @@ typedef struct {
 static PyObject *guards_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *spec;
-    if (kwargs != NULL || !PyArg_ParseTuple(args, "O:Guards", &spec)) {
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "Guards takes no keywords");
+    if (kwargs != NULL && PyDict_GET_SIZE(kwargs) != 0) {
+        return PyErr_Format(PyExc_TypeError, "Guards takes no keywords");
+    }
+    if (!PyArg_ParseTuple(args, "O:Guards", &spec)) {
+        return NULL;
     }
     jc_guards *g = jc_guards_new(spec);
     guards_object *self = g != NULL ? (guards_object *)type->tp_alloc(type, 0) : NULL;

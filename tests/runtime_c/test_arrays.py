@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from tests.runtime_c import native
+from . import native
 
 DTYPES = "?bBhHiIlLqQefdFD"
 

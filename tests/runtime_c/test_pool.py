@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from jitcore import _core
-from tests.runtime_c import native
+
+from . import native
 
 MEGA = 1 << 20
 

@@ -11,7 +11,8 @@ import pytest
 import scipy.special
 
 from jitcore import _core
-from tests.runtime_c import native
+
+from . import native
 
 clear = native.function("jc_reports_clear", None)
 report = native.function("jc_reports_test", native.i32)
