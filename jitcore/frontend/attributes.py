@@ -86,6 +86,19 @@ def _of_known(m: Machine, obj: Known, name: str) -> Abstract:
         if isinstance(found, types.BuiltinMethodType) and getattr(type(target), name, None) is not None:
             return NativeMethod(obj, name)
         return constant(m, found)
+    if obj.source is None and type(target).__module__.startswith("numpy."):
+        return _of_numpys_own(m, target, name)
+    raise Unsupported(f"attribute {name} of a {type(target).__name__}")
+
+
+def _of_numpys_own(m: Machine, target: object, name: str) -> Abstract:
+    """What one of NumPy's own objects, taken as it is, holds in its dict or a slot."""
+    namespace = getattr(target, "__dict__", None)
+    if type(namespace) is dict and name in namespace:
+        return constant(m, namespace[name])
+    slot = class_attribute(type(target), name)
+    if isinstance(slot, types.MemberDescriptorType):
+        return constant(m, slot.__get__(target))
     raise Unsupported(f"attribute {name} of a {type(target).__name__}")
 
 

@@ -5,11 +5,22 @@ does, or ``Unsupported``.  Used by the handlers and ``builtin_calls``.
 """
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 from jitcore.frontend import numpy_index, numpy_ops, python_ops
+from jitcore.frontend.attributes import class_attribute
 from jitcore.frontend.machine import Machine
-from jitcore.frontend.objects import constant, is_plain, is_same, known_range, read, static_truth
+from jitcore.frontend.objects import (
+    constant,
+    is_plain,
+    is_same,
+    known_range,
+    pytype,
+    read,
+    static_truth,
+    type_version,
+)
 from jitcore.frontend.protocol import Redirect, Unsupported
 from jitcore.frontend.values import (
     Abstract,
@@ -136,7 +147,17 @@ def getitem(m: Machine, obj: Abstract, key: Abstract) -> Abstract | Redirect:
             m.guard(Absent(source))
             raise Unsupported(f"key {name!r} is absent")
         return read(m, obj.obj[name], source)  # type: ignore[index]
-    raise Unsupported("an item of an object")
+    return _item_by_method(m, obj, key)
+
+
+def _item_by_method(m: Machine, obj: Abstract, key: Abstract) -> Redirect:
+    """An object whose class has a ``__getitem__`` written in Python."""
+    found = class_attribute(pytype(m, obj), "__getitem__") if isinstance(obj, (Known, Opaque)) else None
+    if not isinstance(found, FunctionType):
+        raise Unsupported("an item of an object")
+    if isinstance(obj, Opaque):
+        type_version(m, obj)
+    return Redirect(constant(m, found), [obj, key])
 
 
 def _sequence_item(m: Machine, obj: Sequence, key: Abstract) -> Abstract:
