@@ -21,7 +21,7 @@ from jitcore.ir.types import ArrayType, ScalarType
 from jitcore.ops.builder import COMPLEX, SIGNED, Scalar, canonical
 
 #: Offsets in PyArrayObject_fields on 64-bit machines.
-_DATA, _DIMS, _STRIDES = 16, 32, 40
+_DATA, _DIMS, STRIDES = 16, 32, 40
 
 
 @dataclass
@@ -91,7 +91,7 @@ class Frame:
         def field(offset: int) -> ir.Value:
             return b.load(advance(b, obj, i64(offset)), typ=PTR)
 
-        data, dims, strides = field(_DATA), field(_DIMS), field(_STRIDES)
+        data, dims, strides = field(_DATA), field(_DIMS), field(STRIDES)
         lengths = [b.load(word(b, dims, k), typ=I64) for k in range(type.ndim)]
         steps = [b.load(word(b, strides, k), typ=I64) for k in range(type.ndim)] if type.layout == "A" else None
         return Arr(type, obj, data, lengths, steps, obj)

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from jitcore.backends.cpu.emit import I32, I64, PTR, advance, i32, i64
-from jitcore.backends.cpu.frame import Arr, Frame
+from jitcore.backends.cpu.emit import I32, I64, PTR, advance, i32, i64, word
+from jitcore.backends.cpu.frame import STRIDES, Arr, Frame
 from jitcore.backends.cpu.loops import Unsupported, call_loop, emit_cast, emit_report, lowering_of, parts_of
 from jitcore.ir.graph import Node, Value
 from jitcore.ir.types import FLOAT, INT, ArrayType, ObjectType, ScalarType
@@ -160,7 +160,12 @@ class Host:
         return self.frame.number(operand.shape[node.attrs["axis"]])
 
     def _do_stride(self, node: Node) -> Scalar:
-        return Scalar("l", self.frame.strides_of(self.frame.array(node.operands[0]))[node.attrs["axis"]])
+        """The array's own number: along axes of length one, or without elements, it is not what the layout says."""
+        frame, arr, axis = self.frame, self.frame.array(node.operands[0]), node.attrs["axis"]
+        if arr.obj is None:
+            return Scalar("l", frame.strides_of(arr)[axis])
+        strides = frame.b.load(advance(frame.b, arr.obj, i64(STRIDES)), typ=PTR)
+        return Scalar("l", frame.b.load(word(frame.b, strides, axis), typ=I64))
 
     def _do_bcast(self, node: Node) -> Scalar:
         b, (x, y) = self.frame.b, [n.raw for n in self._numbers(node)]
