@@ -94,6 +94,7 @@ class Program:
         target = machine()
         options = llvm.create_pipeline_tuning_options(speed_level=2 if vectorise else 1)
         options.loop_vectorization = vectorise
+        options.loop_interleaving = options.loop_unrolling = False      # half the time, the same operations
         builder = llvm.create_pass_builder(target, options)
         builder.getModulePassManager().run(module, builder)
         self.text = quiet_compares(str(module))
