@@ -298,9 +298,14 @@ static PyDataMem_Handler handler = {
 
 static PyObject *capsule;       /* of the handler, as NumPy wants it */
 
+/* Only in the place of NumPy's default handler: one that the user has set stays in force. */
 PyObject *jc_pool_enter(void)
 {
-    PyObject *before = capsule != NULL && limit != 0 ? PyDataMem_SetHandler(capsule) : NULL;
+    PyObject *before = NULL;
+    if (capsule != NULL && limit != 0 && (before = PyDataMem_GetHandler()) != NULL) {
+        int is_default = before == PyDataMem_DefaultHandler;
+        Py_SETREF(before, is_default ? PyDataMem_SetHandler(capsule) : NULL);
+    }
     if (before == NULL) {
         PyErr_Clear();
     }

@@ -1,6 +1,8 @@
 """Recycled memory: arrays stay ordinary, blocks come back, limits hold, threads and forks are safe."""
 from __future__ import annotations
 
+import contextvars
+import ctypes
 import os
 import sys
 import threading
@@ -117,6 +119,28 @@ def test_a_users_own_handler_is_put_back():
     before = np._core.multiarray.get_handler_name()
     kept = [big() for _ in range(3)]
     assert np._core.multiarray.get_handler_name() == before and kept
+
+
+def test_a_handler_that_the_user_has_set_is_used():
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    table = ctypes.cast(pointer(np._core._multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
+    set_handler = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(table[304])
+    default = ctypes.cast(table[306], ctypes.POINTER(ctypes.py_object))[0]
+
+    def with_own_handler():
+        name = b"mem_handler"           # kept alive by this frame, and so by the arrays' use of the capsule
+        own = new(pointer(default, name), name, None)
+        set_handler(own)
+        arrays = [big(), big()]
+        assert [handler(a) for a in arrays] == ["default_allocator"] * 2
+        arrays.clear()
+        set_handler(default)
+
+    contextvars.copy_context().run(with_own_handler)
+    assert handler(big()) == "jitcore_pool"
 
 
 def test_references():
