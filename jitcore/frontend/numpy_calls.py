@@ -20,6 +20,7 @@ from jitcore.frontend.numpy_matmul import matmul
 from jitcore.frontend.numpy_methods import call_ufunc_method
 from jitcore.frontend.numpy_ops import call_ufunc
 from jitcore.frontend.numpy_reduce import reduce
+from jitcore.frontend.numpy_shapes import lengths_of
 from jitcore.frontend.protocol import Redirect, Unsupported
 from jitcore.frontend.values import Abstract, Array, Known, NotKnown, Scalar, constant, is_number
 
@@ -187,6 +188,7 @@ def _count_nonzero(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
         raise Unsupported("count_nonzero of these arguments")
     operand = args[0]
     type_of(operand)
+    lengths_of(m).shape(operand)
     truth = wrap(m, cast(m, operand.value, np.dtype(np.bool_))) if operand.type.dtype.kind != "b" else operand
     return reduce(m, np.add, [truth], {"axis": Known(None), "dtype": Known(np.dtype("l"))})
 

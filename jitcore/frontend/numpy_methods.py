@@ -114,6 +114,7 @@ def _scalar_method(m: Any, value: Abstract, name: str, args: Args, kwargs: Kwarg
 def copied(m: Any, operand: Array, order: str) -> Array:
     """A new array with the elements of ``operand`` in memory order 'C', 'F' or 'K'."""
     kind = operand.type
+    lengths_of(m).shape(operand)                # notes the hints
     layout = kind.layout if order == "K" else order
     if kind.ndim <= 1 or (order == "F" and kind.layout == "A"):
         layout = "C" if kind.ndim <= 1 else "F"
@@ -135,6 +136,7 @@ def converted(m: Any, operand: Array, dtype: np.dtype) -> Array:
     """``operand.astype(dtype)`` in K order: always a new array."""
     if dtype == operand.type.dtype:
         return copied(m, operand, "K")
+    lengths_of(m).shape(operand)                # notes the hints
     m.builder.work += 1
     return new_array(m, cast(m, operand.value, dtype))
 

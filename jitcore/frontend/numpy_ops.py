@@ -6,6 +6,7 @@ site) before any abstract value has changed.  Called by the machine's handlers a
 """
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -99,15 +100,20 @@ def compare(m: Any, op: str, a: Abstract, b: Abstract) -> Abstract:
     return binary(m, op, a, b)
 
 
+#: Classes that stand for one dtype each (the abstract ones are deprecated as dtypes).
+_CLASSES: tuple[object, ...] = (bool, int, float, complex, *(np.dtype(char).type for char in "?bBhHiIlLefdFD"))
+
+
 # -- calls of ufuncs ------------------------------------------------------------------------------
 def known_dtype(value: Abstract) -> np.dtype | None:
     """A dtype argument: None for None; ``Unsupported`` where it is not known or not a compiled dtype."""
     if isinstance(value, Known) and value.obj is None:
         return None
-    if isinstance(value, Known) and isinstance(value.obj, (np.dtype, type, str)):
+    if isinstance(value, Known) and (isinstance(value.obj, (np.dtype, str)) or value.obj in _CLASSES):
         try:
-            dtype = np.dtype(value.obj)
-        except TypeError:
+            with warnings.catch_warnings(action="error"):       # an old name: NumPy warns at the call
+                dtype = np.dtype(value.obj)  # type: ignore[call-overload]
+        except (TypeError, Warning):
             raise Unsupported("not a dtype") from None
         if dtype.isnative and dtype.char in "?bBhHiIlLefdFD":
             return dtype

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.frontend.numpy_args import bind, flag, is_absent, is_const, is_not_given, known_axes
-from jitcore.frontend.numpy_elementwise import apply, as_dtype, cast, find_op, type_of, wrap
+from jitcore.frontend.numpy_args import bind, flag, is_absent, is_const, is_not_given, items_of, known_axes
+from jitcore.frontend.numpy_elementwise import apply, as_dtype, cast, element, find_op, type_of, wrap
 from jitcore.frontend.numpy_ops import known_dtype
 from jitcore.frontend.numpy_shapes import all_equal, lengths_of
 from jitcore.frontend.protocol import Unsupported
-from jitcore.frontend.values import Abstract, Array, Known
+from jitcore.frontend.values import Abstract, Array, Known, Scalar
 from jitcore.ir.types import array as array_type
 from jitcore.ir.types import strong
 from jitcore.ops.dtypes import resolve
@@ -78,12 +78,27 @@ def _masked(m: Any, ufunc: np.ufunc, given: dict[str, Abstract]) -> Abstract:
     return reduce(m, ufunc, [chosen], {**rest, "dtype": Known(dtype)})
 
 
+def _without_axes(m: Any, ufunc: np.ufunc, given: dict[str, Abstract]) -> Abstract:
+    """A reduction of an array without axes: its element, added to 0 where the reduction is a sum."""
+    operand, op = given["array"], find_op(ufunc)
+    plain = is_absent(given["out"]) and is_not_given(given["initial"]) and is_const(given["where"], True, np._NoValue)
+    if not plain or not (is_absent(given["axis"]) or items_of(m, given["axis"]) == []):
+        raise Unsupported("a reduction of an array without axes with arguments")
+    dtype = accumulator(op, type_of(operand).dtype, known_dtype(given["dtype"]))
+    value = as_dtype(m, element(m, operand), dtype)
+    if op.name == "add":
+        return wrap(m, apply(m, op, [Known(dtype.type(0)), Scalar(value)])[0])
+    return Scalar(value)
+
+
 def reduce(m: Any, ufunc: np.ufunc, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
     """``ufunc.reduce(*args, **kwargs)`` of an array with axes."""
     given = bind(m, f"{ufunc.__name__}.reduce", args, kwargs, _NAMES, _DEFAULTS)
     operand = given["array"]
-    if not isinstance(operand, Array) or operand.type.ndim == 0:
-        raise Unsupported("a reduction of something without axes")
+    if not isinstance(operand, Array):
+        raise Unsupported("a reduction of something that is no array")
+    if operand.type.ndim == 0:
+        return _without_axes(m, ufunc, given)
     type_of(operand)
     op = find_op(ufunc)
     if not is_absent(given["out"]):

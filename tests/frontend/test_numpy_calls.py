@@ -533,3 +533,13 @@ def test_inner_products() -> None:
     check(call(np.vdot), np.vdot, (ramp((3,), "D"), ramp((3,))))
     with pytest.raises(Unsupported):
         Traced(call(np.vdot), (ramp((2, 3)), ramp((2, 3))))
+
+
+def test_reduce_without_axes() -> None:
+    for name, value in itertools.product(("add", "multiply", "maximum", "logical_or"), (2.5, -0.0, np.int8(3), True)):
+        function = getattr(np, name).reduce
+        x = np.array(value)
+        check(call(function, axis=None), lambda a, f=function: f(a, axis=None), (x,))
+        check(call(function, axis=(), dtype=None), lambda a, f=function: f(a, axis=()), (x,))
+    with pytest.raises(Unsupported):
+        Traced(call(np.add.reduce, axis=None, initial=1), (np.array(2.0),))

@@ -275,7 +275,15 @@ def test_ufunc_keywords() -> None:
     for dtype in (None, np.float32, "d", np.dtype("F"), float):
         check(ufunc(np.add, dtype=dtype), lambda a, b, d=dtype: np.add(a, b, dtype=d), (x, y))
     check(ufunc(np.add, where=True, casting="same_kind", order="K", subok=True, out=None), np.add, (x, y))
-    for bad in ({"where": False}, {"casting": "no"}, {"order": "F"}, {"signature": "dd->d"}, {"dtype": object}):
+    for bad in (
+        {"where": False},
+        {"casting": "no"},
+        {"order": "F"},
+        {"signature": "dd->d"},
+        {"dtype": object},
+        {"dtype": np.floating},
+        {"dtype": "nonsense"},
+    ):
         with pytest.raises(Unsupported):
             Traced(ufunc(np.add, **bad), (x, y))
     with pytest.raises(Unsupported):
