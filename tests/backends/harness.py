@@ -8,7 +8,7 @@ import numpy as np
 
 from jitcore.backends.cpu import compile, lower
 from jitcore.backends.cpu.loops import Unsupported
-from jitcore.ir.graph import Exit, Graph, Value
+from jitcore.ir.graph import Exit, Graph, Terminator, Value
 from jitcore.ir.layout import elementwise_layout
 from jitcore.ir.types import BOOL, COMPLEX, FLOAT, INT, ArrayType, ScalarType, array, strong
 from jitcore.kernels import plan
@@ -124,7 +124,6 @@ class Maker:
 
     def finish(self, *results: Value, precision: str = "default") -> Native:
         """Ends in a return exit and compiles."""
-        from jitcore.ir.graph import Terminator
         index = self.graph.add_exit(Exit("return", tuple(results)))
         self.block.terminator = Terminator("exit", exit=index)
         return Native(self.graph, precision)
