@@ -36,17 +36,23 @@ def test_example(name):
     assert native and all(calls == "2" and float(kernels) >= 1 for calls, kernels in native), out
 
 
-def _blocks(path: Path) -> list[str]:
-    """The indented blocks that begin with an import."""
-    blocks, current = [], []
+def _blocks(path: Path) -> list[tuple[str, str | None]]:
+    """(code, output) for indented blocks that begin with an import; the output is the block behind a line "prints"."""
+    found: list[tuple[str, str | None]] = []
+    current: list[str] = []
+    before = ""
     for line in [*path.read_text(encoding="utf-8").splitlines(), "end"]:
         if line.startswith("    ") or (current and not line):
             current.append(line[4:])
-        else:
-            if current and current[0].startswith(("import ", "from ")):
-                blocks.append("\n".join(current).rstrip() + "\n")
-            current = []
-    return blocks
+            continue
+        block = "\n".join(current).rstrip() + "\n"
+        if before == "prints" and found and current:
+            found[-1] = (found[-1][0], block)
+        elif block.startswith(("import ", "from ")):
+            found.append((block, None))
+        current = []
+        before = line or before
+    return found
 
 
 _DOCS = sorted(str(path.relative_to(_ROOT)) for path in [_ROOT / "README.md", *_ROOT.glob("docs/*.md")])
@@ -54,11 +60,12 @@ _DOCS = sorted(str(path.relative_to(_ROOT)) for path in [_ROOT / "README.md", *_
 
 @pytest.mark.parametrize("name", _DOCS)
 def test_code_in_the_docs(name, tmp_path):
-    for number, block in enumerate(_blocks(_ROOT / name)):
+    for number, (code, output) in enumerate(_blocks(_ROOT / name)):
         script = tmp_path / f"block{number}.py"
-        script.write_text(block)
-        _run(script)
+        script.write_text(code)
+        printed = _run(script)
+        assert output is None or printed == output
 
 
-def test_the_readme_has_code():
-    assert _blocks(_ROOT / "README.md")
+def test_the_readme_shows_code_and_output():
+    assert [output for _, output in _blocks(_ROOT / "README.md") if output]
