@@ -9,6 +9,13 @@
 #include "jitcore.h"
 #include "frame_compat.h"
 
+/* In a loop over a few words: keeps it a loop. */
+#if defined(__GNUC__)
+#define JC_KEEP_LOOP __asm__ volatile("")
+#else
+#define JC_KEEP_LOOP ((void)0)
+#endif
+
 /* ---- frames.c ---------------------------------------------------------------------------------- */
 /* Called with the frame that was asked for, before any of its instructions ran and before it is linked.
  * Must end the frame: run it (jc_frame_go, jc_frame_throw) or leave it (jc_frame_leave).  [new] or NULL. */
@@ -102,7 +109,7 @@ typedef struct {
     int n_exits, n_words, n_sources, n_out, n_own;
     int64_t work;
     bool plain;                 /* not to be entered: negative, or more than half of the last 64 runs were in vain */
-    uint64_t history;           /* the last 64 runs, 1 for one that was left or restarted */
+    uint64_t history;           /* the last 64 runs, 1 for one in vain */
     int64_t runs;
     PyObject *spec, *keep, *label;
 } jc_region;
@@ -139,8 +146,14 @@ typedef struct {
 /* ---- flow.c ------------------------------------------------------------------------------------ */
 /* Enters native code; state->region and its inputs are set.  Runs no exit. */
 JC_HIDDEN void jc_region_run(jc_state *state);
-/* Notes how the run ended: `vain` for one that was left or restarted. */
-JC_HIDDEN void jc_region_note(jc_region *r, bool vain);
+/* Notes how the run ended: `vain` for one whose work is done again (restarted), or that was left without any. */
+static inline void jc_region_note(jc_region *r, bool vain)
+{
+    r->history = (r->history << 1) | (vain ? 1 : 0);
+    if (JC_UNLIKELY(vain) && __builtin_popcountll(r->history) > 32) {
+        r->plain = true;
+    }
+}
 /* Releases what the state holds. */
 JC_HIDDEN void jc_state_release(jc_state *state);
 /* jc_arrival (arg: a jc_flow): does the pending exit, then goes from region to region. */

@@ -188,8 +188,15 @@ static bool bind(const jc_table *t, PyObject *func, PyObject *const *args, size_
     if (JC_UNLIKELY(!t->simple || n > t->n_args)) {
         return false;
     }
-    memcpy(slots, args, (size_t)n * sizeof *slots);
-    memset(slots + n, 0, (size_t)(t->n_slots - n) * sizeof *slots);
+    /* There are few: calls of memcpy and memset, which compilers make of plain loops, cost more than the copies. */
+    for (Py_ssize_t i = 0; i < n; i++) {
+        slots[i] = args[i];
+        JC_KEEP_LOOP;
+    }
+    for (Py_ssize_t i = n; i < t->n_slots; i++) {
+        slots[i] = NULL;
+        JC_KEEP_LOOP;
+    }
     if (kwnames != NULL) {
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); i++) {
             int slot = keyword_slot(t, PyTuple_GET_ITEM(kwnames, i));
@@ -230,7 +237,9 @@ static bool bind(const jc_table *t, PyObject *func, PyObject *const *args, size_
 static PyObject *enter_frame(PyThreadState *ts, jc_flow *flow, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     PyCodeObject *code = flow->table->code;
+    PyObject *defaults = PyFunction_GET_DEFAULTS(flow->func);
     Py_INCREF(code);
+    Py_XINCREF(defaults);       /* slots were bound to its items, and finalizers run before the exit is done */
     jc_depth++;
     PyObject *result = jc_frame_enter(ts, flow->func, args, nargsf, kwnames, jc_flow_arrive, flow);
     jc_depth--;
@@ -240,6 +249,7 @@ static PyObject *enter_frame(PyThreadState *ts, jc_flow *flow, PyObject *const *
         jc_state_release(&flow->state);
         PyErr_Restore(type, value, traceback);
     }
+    Py_XDECREF(defaults);
     Py_DECREF(code);
     return result;
 }
@@ -313,7 +323,7 @@ static PyObject *enter(PyObject *func, PyObject *const *args, size_t nargsf, PyO
         jc_state_release(s);
         return run_plain(func, args, nargsf, kwnames);
     }
-    jc_region_note(r, e->kind == JC_EXIT_LEAVE);
+    jc_region_note(r, e->kind == JC_EXIT_LEAVE && r->work == 0);
     t->n.kernels += s->kernels;
     t->n.helper_calls += s->calls;
     flow.table = t;

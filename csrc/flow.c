@@ -26,14 +26,6 @@ void jc_region_run(jc_state *s)
     r->exits[s->exit].taken++;
 }
 
-void jc_region_note(jc_region *r, bool vain)
-{
-    r->history = (r->history << 1) | (vain ? 1 : 0);
-    if (JC_UNLIKELY(vain) && __builtin_popcountll(r->history) > 32) {
-        r->plain = true;
-    }
-}
-
 void jc_state_release(jc_state *s)
 {
     jc_region *r = s->region;
@@ -272,7 +264,7 @@ static PyObject *go_through(PyThreadState *ts, jc_frame *f, jc_flow *flow, scrat
         flow->work |= r->work > 0;
         t->n.kernels += s->kernels;
         t->n.helper_calls += s->calls;
-        jc_region_note(r, e->kind == JC_EXIT_LEAVE);
+        jc_region_note(r, e->kind == JC_EXIT_LEAVE && r->work == 0);
         if (e->kind == JC_EXIT_RETURN) {
             int built = jc_recipe_build(e->recipe, s->src, s->out, &result);
             if (built < 0) {

@@ -149,7 +149,10 @@ jc_region *jc_list_find(jc_list *list, PyObject *func, PyObject *const *slots, j
                 memmove(list->items + 1, list->items, (size_t)i * sizeof *list->items);
                 list->items[0] = r;
             }
-            memset(state->own, 0, (size_t)r->n_own * sizeof *state->own);
+            for (int k = 0; k < r->n_own; k++) {
+                state->own[k] = NULL;
+                JC_KEEP_LOOP;
+            }
             state->region = (jc_region *)Py_NewRef((PyObject *)r);
             return r;
         }
