@@ -22,7 +22,8 @@ setup(
             sources=sorted(glob("csrc/*.c")),
             depends=sorted(glob("csrc/*.h")),
             include_dirs=["csrc", numpy.get_include(), os.path.join(_INCLUDE, "internal")],
-            define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"), ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")],
+            define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
+                           ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")],
             extra_compile_args=_FLAGS,
         )
     ]

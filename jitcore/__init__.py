@@ -17,6 +17,18 @@ __version__ = "0.1.0"
 if _support.USABLE:
     from jitcore.api import accelerate, disable, disabled, enable, explain, never, stats, trace
 else:
-    from jitcore._support import accelerate, disable, disabled, enable, explain, never, stats, trace
+    from jitcore._support import (  # type: ignore[no-redef]
+        accelerate,
+        disable,
+        disabled,
+        enable,
+        explain,
+        never,
+        stats,
+        trace,
+    )
 
-__all__ = ["JitcoreError", "NotCompilable", "__version__", "accelerate", "disable", "disabled", "enable", "explain", "never", "stats", "trace"]
+__all__ = [
+    "JitcoreError", "NotCompilable", "__version__", "accelerate", "disable", "disabled", "enable", "explain", "never",
+    "stats", "trace",
+]

@@ -34,7 +34,7 @@ def accelerate(func: Any = None, /, *, precision: str = "default") -> Any:
     """
     options = config.Options(precision=precision)
     if func is None:
-        return lambda f: accelerate(f, precision=precision)
+        return lambda f: marking.mark(f, options)
     return marking.mark(func, options)
 
 

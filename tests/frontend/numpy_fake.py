@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from jitcore.frontend import numpy_attrs
 from jitcore.frontend.builder import Builder, CannotPin
-from jitcore.frontend.protocol import Unsupported
-from jitcore.frontend.values import Abstract, Array, Dict, Known, Lazy, Opaque, Scalar, Sequence
+from jitcore.frontend.protocol import Redirect, Unsupported
+from jitcore.frontend.values import Abstract, Array, Dict, Known, Lazy, NativeMethod, Opaque, Scalar, Sequence
 from jitcore.guards.guard import DimsEqual, Load, LoadArray, LoadObject, ValueIs
 from jitcore.guards.sources import Local
 from jitcore.ir.graph import Exit, Terminator
@@ -183,3 +184,27 @@ def check(
 
 
 __all__ = ["RESTART", "Dict", "Fake", "Traced", "check", "plain", "same"]
+
+
+def known(value):
+    return (
+        Sequence("tuple", [known(v) for v in value])
+        if type(value) is tuple
+        else (Sequence("list", [known(v) for v in value]) if type(value) is list else Known(value))
+    )
+
+
+def method(name, *more, **kw):
+    def trace(m, a):
+        found = numpy_attrs.call_method(
+            m, NativeMethod(a, name), list(map(known, more)), {k: known(v) for k, v in kw.items()}
+        )
+        assert not isinstance(found, Redirect)
+        return found
+
+    return trace
+
+
+def ramp(shape, char="d"):
+    n = int(np.prod(shape))
+    return (np.arange(1, n + 1) % 7).reshape(shape).astype(char)

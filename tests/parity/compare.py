@@ -24,7 +24,8 @@ class Seen:
 
 def fresh_copy(func: types.FunctionType) -> types.FunctionType:
     """The same function with a code object of its own, so that marks do not meet."""
-    copy = types.FunctionType(func.__code__.replace(), func.__globals__, func.__name__, func.__defaults__, func.__closure__)
+    copy = types.FunctionType(func.__code__.replace(), func.__globals__, func.__name__, func.__defaults__,
+                              func.__closure__)
     copy.__kwdefaults__ = func.__kwdefaults__
     return copy
 
@@ -98,12 +99,13 @@ def _close(a: np.ndarray, b: np.ndarray, ulp: int, where: str) -> None:
     _bits(a[~finite], b[~finite], where)
     a, b = a[finite], b[finite]
     with np.errstate(all="ignore"):
-        off = np.abs(a.astype(np.longdouble) - b) / np.spacing(np.maximum(np.abs(a), np.finfo(a.dtype).tiny)).astype(np.longdouble)
+        spacing = np.spacing(np.maximum(np.abs(a), np.finfo(a.dtype).tiny))
+        off = np.abs(a.astype(np.longdouble) - b) / spacing.astype(np.longdouble)
     assert not off.size or off.max() <= ulp, f"{where}: {off.max()} ulp"
 
 
-def check(func: types.FunctionType, make: Callable[[], Any], *, ulp: int = 0, calls: int = 3, native: bool | None = True,
-          kernels: int | None = None) -> jitcore.stats:
+def check(func: types.FunctionType, make: Callable[[], Any], *, ulp: int = 0, calls: int = 3,
+          native: bool | None = True, kernels: int | None = None) -> jitcore.stats:
     """Compare ``calls`` calls with arguments from ``make()`` (a tuple, or a tuple and a dict in a list).
 
     ``native``: True asks that every call ran native to its end, False that none did, None does not ask.
