@@ -76,9 +76,9 @@ static int jc_is_array(PyObject *o, int typenum, int nd, int layout)
     }
     PyArrayObject *a = (PyArrayObject *)o;
     int flags = PyArray_FLAGS(a);
-    int has = flags & NPY_ARRAY_C_CONTIGUOUS ? 'C' : flags & NPY_ARRAY_F_CONTIGUOUS ? 'F' : 'A';
     return PyArray_NDIM(a) == nd && PyArray_TYPE(a) == typenum && (flags & NPY_ARRAY_ALIGNED) != 0
-        && PyArray_DESCR(a)->byteorder != NPY_OPPBYTE && has == layout;
+        && PyArray_DESCR(a)->byteorder != NPY_OPPBYTE
+        && (layout == 'A' || (flags & (layout == 'C' ? NPY_ARRAY_C_CONTIGUOUS : NPY_ARRAY_F_CONTIGUOUS)) != 0);
 }
 
 /* ---- boxes ----------------------------------------------------------------------------------------- */

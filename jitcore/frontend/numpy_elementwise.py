@@ -209,6 +209,18 @@ def wrap(m: Any, value: Value) -> Abstract:
     return new_array(m, value) if isinstance(value.type, ArrayType) else Scalar(value)
 
 
+def _ordered_like(value: Value, out: Value) -> bool:
+    """Whether ``value`` has the memory order of ``out`` whatever that is: it was computed, elementwise and over the
+    same lengths, from ``out`` and scalars alone (NumPy's K order of an array that it allocated itself is its own)."""
+    node = value.node
+    if value is out:
+        return True
+    if node is None or node.op not in ("ew", "cast") or value.shape != out.shape:
+        return False
+    arrays = [operand for operand in node.operands if isinstance(operand.type, ArrayType)]
+    return bool(arrays) and all(_ordered_like(operand, out) for operand in arrays)
+
+
 def update(m: Any, out: Array, value: Value, casting: Any = "same_kind") -> Abstract:
     """``out[...] = value`` for an array made inside the region: its content is replaced.
 
@@ -227,7 +239,7 @@ def update(m: Any, out: Array, value: Value, casting: Any = "same_kind") -> Abst
             raise Unsupported("a store into an array of unknown memory order")
         out.value = m.builder.emit("splat", (cast(m, value, out.type.dtype),), out.type, shape=target)
         return out
-    if kind.layout != out.type.layout or kind.layout == "A":
+    if kind.layout != out.type.layout or kind.layout == "A" and not _ordered_like(value, out.value):
         raise Unsupported("a store into an array of another memory order")
     if kind.ndim != out.type.ndim or not all_equal(lengths.broadcast([value.shape, target]), lengths.shape(out)):
         raise Unsupported("a result of another shape than the output")

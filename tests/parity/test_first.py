@@ -15,7 +15,7 @@ def axpy(x, y):
 
 
 def selu(x, alpha=1.6732632423543772, scale=1.0507009873554805):
-    return scale * np.where(x > 0, x, alpha * (np.exp(x) - 1))
+    return scale * np.where(x > 0, x, alpha * np.exp(x))
 
 
 def helper(x):
@@ -112,3 +112,17 @@ def test_broadcasting():
     a, b = RNG.standard_normal((4, 1)), RNG.standard_normal(5)
     check(axpy, lambda: (a, b))
     check(axpy, lambda: (np.ones((3, 4)), np.ones((3, 5))), native=False)
+
+
+def in_place(x):
+    y = x[1:, 1:] * 2.0
+    np.multiply(y, y, out=y)
+    y += 1
+    y -= x[:-1, :-1].T
+    return y, y.std()
+
+
+def test_in_place_on_arrays_of_a_run_time_order():
+    base = RNG.standard_normal((7, 7))
+    for x in (base, base.T, np.asfortranarray(base), base[::-1]):
+        check(in_place, lambda x=x: (x.copy(order="K"),), native=None)
