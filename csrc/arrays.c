@@ -213,6 +213,7 @@ int jc_symbols_add(PyObject *dict)
         {"jc_incref", (void *)jc_incref},
         {"jc_decref", (void *)jc_decref},
         {"jc_xdecref", (void *)jc_xdecref},
+        {"jc_poll", (void *)jc_poll},
         {NULL, NULL},
     };
     return jc_symbols_put(dict, table) < 0 || jc_views_symbols(dict) < 0 || jc_order_symbols(dict) < 0

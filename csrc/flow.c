@@ -15,7 +15,7 @@
 void jc_region_run(jc_state *s)
 {
     jc_region *r = s->region;
-    jc_ctx ctx = {.in = s->in, .out = s->out, .own = s->own};
+    jc_ctx ctx = {.in = s->in, .out = s->out, .own = s->own, .events = JC_EVENTS_WORD(PyThreadState_Get())};
     r->runs++;
     s->exit = r->address(&ctx);
     s->kernels = ctx.kernels;
@@ -221,6 +221,16 @@ static int find_region(jc_frame *f, jc_flow *flow, scratch_t *scratch)
         }
     }
     return 0;
+}
+
+/* What a loop in native code asks when the word of events is set: another thread gets its turn.  1: the
+ * interpreter must serve the rest. */
+int jc_poll(void)
+{
+    PyThreadState *ts = PyThreadState_Get();
+    Py_BEGIN_ALLOW_THREADS
+    Py_END_ALLOW_THREADS
+    return jc_interrupted(ts);
 }
 
 /* Between two regions, where the interpreter would look too: another thread gets its turn here; whatever else

@@ -71,6 +71,15 @@ static inline bool jc_interrupted(PyThreadState *ts)
 #endif
 }
 
+/* The word that jc_interrupted reads, and its bits, for native code (little-endian: the low half is enough). */
+#if JC_V313
+#define JC_EVENTS_WORD(ts) ((const volatile void *)&(ts)->eval_breaker)
+#define JC_EVENTS ((unsigned)_PY_EVAL_EVENTS_MASK)
+#else
+#define JC_EVENTS_WORD(ts) ((const volatile void *)&(ts)->interp->ceval.eval_breaker)
+#define JC_EVENTS 0xFFFFFFFFu
+#endif
+
 /* ---- evaluators (PEP 523) ----------------------------------------------------------------------- */
 /* NULL: CPython's own. */
 static inline _PyFrameEvalFunction jc_evaluator(PyThreadState *ts)

@@ -58,6 +58,7 @@ typedef struct {
     PyObject **own;     /* references that native code owns: NULL at entry, cleared by the dispatcher */
     int64_t kernels;    /* native code adds one for each fused loop nest that it runs */
     int64_t calls;      /* and one for each `call` node performed */
+    const volatile void *events;    /* a 32-bit word: with bits of JC_EVENTS set, a loop must call jc_poll */
 } jc_ctx;
 
 /* Runs from entry to an exit; returns the exit's index.  Never leaves an exception set. */
@@ -87,6 +88,9 @@ JC_HIDDEN int jc_recipe_count(const jc_recipe *);
 /* Builds all objects into dst (count entries, each [new], NULL for Null).  -1 with an exception set and
  * nothing held.  src: from jc_guards_check; out: exit values. */
 JC_HIDDEN int jc_recipe_build(const jc_recipe *, PyObject *const *src, const jc_word *out, PyObject **dst);
+
+/* ---- flow.c ------------------------------------------------------------------------------------ */
+JC_HIDDEN int jc_poll(void);
 
 /* ---- helpers whose addresses native code calls: name -> address ------------------------------- */
 JC_HIDDEN int jc_symbols_add(PyObject *dict /* borrowed */);   /* arrays.c, reports.c; 0 or -1 */

@@ -55,6 +55,9 @@ static int execute(PyObject *module)
             return -1;
         }
     }
+    if (PyModule_AddObject(module, "EVENTS", PyLong_FromUnsignedLong(JC_EVENTS)) < 0) {
+        return -1;
+    }
     PyObject *sites = jc_site_names();
     if (sites == NULL || PyModule_AddObjectRef(module, "SITES", sites) < 0) {
         Py_XDECREF(sites);

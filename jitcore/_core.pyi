@@ -12,6 +12,7 @@ class Unbound:
 
 UNBOUND: Final[Unbound]
 SITES: Final[tuple[str, ...]]
+EVENTS: Final[int]
 """The names of the operations that a ``call`` exit can ask for."""
 
 @final

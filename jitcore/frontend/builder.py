@@ -6,6 +6,7 @@ restart exit.  Only ``frontend`` uses it.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -40,7 +41,7 @@ from jitcore.guards.guard import (
 from jitcore.guards.sources import Closure, Item, Source
 from jitcore.ir.build import replace_uses
 from jitcore.ir.graph import Block, Exit, Graph, Node, Value
-from jitcore.ir.types import COMPILED_DTYPES, INT, OBJECT, Type, array, parse_type, strong
+from jitcore.ir.types import COMPILED_DTYPES, INT, OBJECT, ArrayType, Type, array, parse_type, strong
 
 #: Types whose objects are guarded by identity when the front end must know them.
 _BY_IDENTITY = (ModuleType, type, np.ufunc, np.dtype, type(len), type(np.ndarray.sum), type(None), type(...),
@@ -60,11 +61,15 @@ class Builder:
         self.work = 0
         self.line = 0
         self.graph.add_exit(Exit("restart", reason="the interpreter decides"))
+        #: Gives the exit of a check that fails in the present instruction.
+        self.failing: Callable[[], int] = lambda: 0
+        self.failing_array: Callable[[], int] = lambda: 0
         self._by_source: dict[Source, Abstract] = {}
         self._dims: dict[tuple[Source, int], Value] = {}
         self._dim_owner: dict[Value, tuple[Source, int]] = {}
         self._alias: dict[Value, Value] = {}
         self._prologue: list[Node] = []
+        self._writable: set[Value] = set()
 
     # -- sources and guards -------------------------------------------------------------------
     def source_index(self, source: Source) -> int:
@@ -161,13 +166,30 @@ class Builder:
     # -- nodes ----------------------------------------------------------------------------------
     def emit(self, op: str, /, operands: tuple[Value, ...] = (), type: Type | None = None, *,
              shape: tuple[Value, ...] = (), exit: int | None = None, **attrs: Any) -> Value:
-        """Append a node with a result; ``exit=0`` is the restart exit."""
+        """Append a node with a result; ``exit=0`` is the restart exit, or for operations on numbers the exit that
+        ``failing`` gives."""
+        if exit == 0:
+            arrays = isinstance(type, ArrayType) or type == OBJECT or any(
+                isinstance(value.type, ArrayType) for value in operands)
+            exit = self.failing_array() if arrays else self.failing()
         node = self.graph.add(self.block, op, operands, type, shape=shape, exit=exit, line=self.line, **attrs)
         assert node.result is not None
         return node.result
 
     def emit_check(self, op: str, operands: tuple[Value, ...], exit: int = 0) -> None:
-        self.graph.add(self.block, op, operands, None, exit=exit, line=self.line)
+        self.graph.add(self.block, op, operands, None, exit=self.failing() if exit == 0 else exit, line=self.line)
+
+    def emit_effect(self, op: str, operands: tuple[Value, ...]) -> None:
+        """Append a node that only does something."""
+        self.graph.add(self.block, op, operands, None, line=self.line)
+
+    def require_writable(self, array: Array) -> None:
+        """A check that an array may be written to: once at entry for an input."""
+        if array.source is None:
+            self.graph.add(self.block, "writable", (array.value,), None, exit=self.failing(), line=self.line)
+        elif array.value not in self._writable:
+            self._writable.add(array.value)
+            self._prologue.append(Node("writable", (array.value,), {}, 0, self.line))
 
     def const(self, obj: object) -> Value:
         """A graph constant: weak for a Python number, strong for a NumPy scalar."""

@@ -326,14 +326,28 @@ def _slice(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abs
     return Slice(args[0], args[1], args[2] if len(args) == 3 else none)
 
 
+def goes_down(step: Abstract) -> bool:
+    """Whether a range's step is negative; for a run-time value a guess, to be checked."""
+    number = step.obj if isinstance(step, Known) else step.hint if isinstance(step, Scalar) else None
+    return type(number) is int and number < 0
+
+
+def require(m: Machine, op: str, value: Abstract, bound: int) -> None:
+    """A check that an int compares with ``bound``."""
+    found = operations.compare(m, op, value, Known(bound))
+    m.builder.emit_check("check", (m.builder.as_value(found),))
+
+
 @rule(range, 1, 3)
 def _range(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
     for arg in args:
         if pytype(m, arg) not in (int, bool) or (isinstance(arg, Scalar) and str(arg.type) == "bool"):
             raise Unsupported("range() of something that is no int")
     start, stop, step = ([Known(0), args[0]] if len(args) == 1 else args[:2]) + (args[2:] or [Known(1)])
-    if isinstance(step, Scalar) or (isinstance(step, Known) and step.obj == 0):
-        raise Unsupported("range() with a run-time step")
+    if isinstance(step, Known) and step.obj == 0:
+        raise Unsupported("range() with a step of 0")
+    if isinstance(step, Scalar):
+        require(m, "lt" if goes_down(step) else "gt", step, 0)
     parts = [Known(int(p.obj)) if isinstance(p, Known) else p for p in (start, stop, step)]  # type: ignore[call-overload]
     return Range(*parts)
 

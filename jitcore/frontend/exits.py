@@ -20,6 +20,7 @@ from jitcore.frontend.values import (
     NativeMethod,
     Opaque,
     Range,
+    RangeIterator,
     Scalar,
     Sequence,
     Set,
@@ -111,6 +112,8 @@ class ExitMaker:
             return Build("method", (self.make(value.func), self.make(value.self_value)))
         if isinstance(value, Iterator):
             return self._iterator(value)
+        if isinstance(value, RangeIterator):
+            return Build("iter", (Build("range", self.all([value.position, value.stop, value.step])),))
         if isinstance(value, (Function, NativeMethod, View)):
             what = value.code.co_qualname if isinstance(value, Function) else "a view of a dict" if isinstance(
                 value, View) else f"method {value.name}"

@@ -3,13 +3,18 @@ from __future__ import annotations
 
 from jitcore.bytecode import Instr
 from jitcore.frontend import operations
+from jitcore.frontend.builtin_calls import goes_down, require
 from jitcore.frontend.calls import deliver
 from jitcore.frontend.iteration import iterate, upcoming
-from jitcore.frontend.machine import MAX_TRIPS, Machine
-from jitcore.frontend.objects import is_same
+from jitcore.frontend.machine import MAX_TRIPS, Machine, Relooped
+from jitcore.frontend.numpy_shapes import lengths_of
+from jitcore.frontend.objects import is_same, known_range
 from jitcore.frontend.protocol import Leaves, Unsupported
 from jitcore.frontend.registry import handles
-from jitcore.frontend.values import Iterator, Known, NativeMethod
+from jitcore.frontend.values import Iterator, Known, NativeMethod, Range, RangeIterator, Scalar
+from jitcore.ir.types import INT
+
+MAX_UNROLLED = 800          # instructions of a loop over a range that is unrolled
 
 
 @handles("JUMP")
@@ -38,10 +43,16 @@ def _back(m: Machine, instr: Instr) -> None:
     """A loop's back edge.  Loops that are decided while tracing go round; all others are left here."""
     if _unrolled(m, instr):
         return
+    loop = (m.frame.code.code, m.frame.code.at(_target(instr)))
+    if m.meeting.is_native(loop[1]):
+        m.builder.emit_check("poll", ())
+        return
+    if loop in m.choices.left:
+        raise Leaves("a loop on run-time values")
     trips = m.frame.trips
     count, facts = trips.get(instr.unit, (0, len(m.state.facts)))
     if len(m.state.facts) > facts or count >= MAX_TRIPS:
-        raise Leaves("a loop on run-time values")
+        raise Relooped(loop, "native")
     trips[instr.unit] = (count + 1, facts)
 
 
@@ -80,7 +91,12 @@ def _branch(m: Machine, instr: Instr, jumps_on: bool, pops: bool) -> None:
             frame.push(value)
         return
     if target <= instr.unit and not _unrolled(m, instr):
-        raise Leaves("a loop on run-time values")
+        loop = (frame.code.code, frame.code.at(target))
+        if loop in m.choices.left:
+            raise Leaves("a loop on run-time values")
+        if not m.meeting.is_native(loop[1]):
+            raise Relooped(loop, "native")
+        m.builder.emit_check("poll", ())
     if not pops:
         frame.push(value)                   # the copy must hold it too
     other = m.split(found, operations.truth_hint(m, value))
@@ -120,6 +136,11 @@ def _jump_none(m: Machine, instr: Instr, wanted: bool) -> None:
 def get_iter(m: Machine, instr: Instr) -> None:
     """A loop begins.  One whose trips are known is unrolled; any other is left here."""
     m.check_cut()
+    value = m.force(m.frame.stack[-1])
+    if isinstance(value, Range) and _stays(m, value):
+        m.frame.pop()
+        m.frame.push(_range_iterator(m, value))
+        return
     try:
         iterator = iterate(m, m.frame.pop())
     except Unsupported as error:
@@ -127,10 +148,46 @@ def get_iter(m: Machine, instr: Instr) -> None:
     m.frame.push(iterator)
 
 
+def _stays(m: Machine, value: Range) -> bool:
+    """Whether a loop over a range stays a loop: its trips are not known, or many."""
+    code, first = m.frame.code, m.frame.index
+    if code.instructions[first].op != "FOR_ITER" or (code.code, first) in m.choices.left:
+        return False
+    try:
+        trips = len(known_range(value))
+    except Unsupported:
+        return True
+    facts = m.meeting.facts_of(code)
+    last = facts.loops.get(first, first)
+    inner = any(first < other <= last for other in facts.loops)
+    return trips > MAX_TRIPS or trips * (last - first) * (4 if inner else 1) > MAX_UNROLLED
+
+
+def _range_iterator(m: Machine, value: Range) -> RangeIterator:
+    """An iterator whose numbers stay far from overflow."""
+    limit = 2**61
+    for part in (value.start, value.stop, value.step):
+        part = m.force(part)
+        if isinstance(part, Known):
+            if not -limit <= part.obj <= limit:  # type: ignore[operator]
+                raise Leaves("a range of very large numbers")
+        elif not lengths_of(m).is_length(m.builder.as_value(part)):
+            for op, bound in (("ge", -limit), ("le", limit)):
+                require(m, op, part, bound)
+    step = m.force(value.step)
+    down = goes_down(step)
+    if isinstance(step, Scalar):
+        require(m, "lt" if down else "gt", step, 0)
+    return RangeIterator(m.force(value.start), m.force(value.stop), step, down)
+
+
 @handles("FOR_ITER")
 def for_iter(m: Machine, instr: Instr) -> None:
     frame = m.frame
     iterator = m.force(frame.stack[-1])
+    if isinstance(iterator, RangeIterator):
+        _next_of_range(m, instr, iterator)
+        return
     if not isinstance(iterator, Iterator):
         raise Leaves("a loop on run-time values")
     coming = upcoming(iterator)
@@ -142,6 +199,23 @@ def for_iter(m: Machine, instr: Instr) -> None:
         return
     frame.pop()
     frame.jump(_target(instr))
+
+
+def _next_of_range(m: Machine, instr: Instr, iterator: RangeIterator) -> None:
+    """The next item of a range, or on behind the loop: two paths."""
+    frame, position = m.frame, iterator.position
+    found = operations.truth(m, operations.compare(m, "gt" if iterator.down else "lt", position, iterator.stop))
+    if found is False:
+        frame.pop()
+        frame.jump(_target(instr))
+        return
+    if not isinstance(found, bool):
+        other = m.split(found)
+        other.frame.pop()
+        other.frame.jump(_target(instr))
+    parts = tuple(m.builder.as_value(part) for part in (position, iterator.step))
+    iterator.position = Scalar(m.builder.emit("idx", parts, INT, fn="add"))
+    frame.push(position)
 
 
 @handles("RETURN_VALUE")

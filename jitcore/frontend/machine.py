@@ -8,12 +8,13 @@ modules get the machine as their first argument ``m``.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jitcore.bytecode import Instr
 from jitcore.errors import REASONS
 from jitcore.frontend.builder import Builder, CannotPin
 from jitcore.frontend.exits import ExitMaker, Unbuildable
+from jitcore.frontend.meeting import Meeting, Relooped
 from jitcore.frontend.protocol import Leaves, Unsupported
 from jitcore.frontend.registry import HANDLERS, LEFT
 from jitcore.frontend.sites import site
@@ -25,6 +26,7 @@ from jitcore.guards.sources import Source
 from jitcore.ir.graph import Block, Exit, Terminator, Value
 
 MAX_PATHS = 16              # branches on run-time values do not merge
+MAX_MEETING_PATHS = 400     # once there is a loop, they do
 MAX_TRIPS = 32              # of an unrolled loop
 MAX_INSTRUCTIONS = 20_000   # of one trace
 MAX_PINS = 8                # values that decide types, guarded
@@ -48,6 +50,20 @@ class Restart(Exception):
         self.unit, self.cut = unit, cut
 
 
+@dataclass
+class Choices:
+    """What earlier attempts at the same region have found out.
+
+    ``cuts``: instructions of the region's own frame that are not looked into, by unit.  ``native`` and ``left``: loops
+    (code object and first instruction) that are compiled as loops, and that no region contains; ``storing`` are those that store into visible arrays.
+    """
+
+    cuts: dict[int, Cut] = field(default_factory=dict)
+    native: set[tuple[object, int]] = field(default_factory=set)
+    left: set[tuple[object, int]] = field(default_factory=set)
+    storing: set[tuple[object, int]] = field(default_factory=set)
+
+
 class Refused(Exception):
     """No region is possible; ``kind`` is a key of ``errors.REASONS``."""
 
@@ -59,15 +75,18 @@ class Refused(Exception):
 class Machine:
     """Runs one region's paths.  ``builder`` takes the results, ``state`` is the running path's."""
 
-    def __init__(self, builder: Builder, cuts: dict[int, Cut], first_free: int) -> None:
-        self.builder, self.cuts, self.first_free = builder, cuts, first_free
+    def __init__(self, builder: Builder, choices: Choices, first_free: int) -> None:
+        self.builder, self.choices, self.cuts, self.first_free = builder, choices, choices.cuts, first_free
         self.state = State([])
         self.inlined: list[object] = []
         self.constants: dict[int, Abstract] = {}        # by id of the object (which the value keeps)
         self.lazies: dict[Source, Lazy] = {}
         self.guarded: set[tuple[object, ...]] = set()
-        self._waiting: list[tuple[Block, State]] = []
+        self.meeting = Meeting(self)
         self._ended = False
+        self._before: tuple[list[Abstract], list[Abstract]] = ([], [])
+        self._failing: int | None = None
+        builder.failing, builder.failing_array = self.failing, self.failing_array
         self._paths = 1
         self._steps = 0
         self._pinned: dict[Value, Known] = {}
@@ -75,12 +94,15 @@ class Machine:
     # -- running ----------------------------------------------------------------------------------
     def run(self, state: State) -> None:
         """Execute from ``state`` until all paths have ended."""
-        self._waiting.append((self.builder.entry, state))
-        while self._waiting:
-            self.builder.block, self.state = self._waiting.pop()
+        self.meeting.wait(self.builder.entry, state)
+        while (found := self.meeting.next()) is not None:
+            self.builder.block, self.state = found
             self._ended = False
-            while not self._ended:
+            while True:
+                depth = self.depth
                 self.step()
+                if self._ended or self.meeting.stops(self.depth < depth):
+                    break
 
     def step(self) -> None:
         """One instruction of the running frame."""
@@ -92,6 +114,9 @@ class Machine:
         self.builder.line = frames[0].instr.line
         self._steps += 1
         stack = frame.stack[:]
+        self._failing = None
+        if not instr.mid:
+            self._before = (frame.locals[:], stack)
         try:
             if self._steps > MAX_INSTRUCTIONS:
                 raise Refused(REASONS["budget"], frames[0].instr.line, "budget")
@@ -102,8 +127,8 @@ class Machine:
         except (Unsupported, CannotPin, Leaves) as error:
             assert len(frames) == depth, "a handler gave up after it had called"
             frame.stack[:] = stack
-            if depth > 1 and self.state.unlikely:
-                self.end(0)
+            if depth > 1 and self.state.unlikely and (exit := self._way_back()) is not None:
+                self.end(exit)
             elif _only_raises(frame):
                 self._give_up_raising(frame, instr)
             else:
@@ -177,7 +202,7 @@ class Machine:
     def split(self, cond: Value, likely: bool | None = None) -> State:
         """Branch on a weak bool.  The running path goes on where it is true; returns the other's state.
         ``likely`` is what it is for the snapshot, where that is known."""
-        if self._paths >= MAX_PATHS:
+        if self._paths >= (MAX_MEETING_PATHS if self.meeting.active else MAX_PATHS):
             raise Leaves("too many branches on run-time values")
         self._paths += 1
         yes, no = self.builder.graph.new_block(), self.builder.graph.new_block()
@@ -187,7 +212,7 @@ class Machine:
         if self.depth > 1 and likely is not None:
             (other if likely else self.state).unlikely = True
         self.builder.block = yes
-        self._waiting.append((no, other))
+        self.meeting.wait(no, other)
         return other
 
     # -- ends of paths ----------------------------------------------------------------------------
@@ -206,16 +231,83 @@ class Machine:
         exit = Exit("return", maker.values, self.frame.instr.unit, result=result, line=self.builder.line)
         self.end(self.builder.graph.add_exit(exit))
 
+    def jump(self, target: Block, args: tuple[Value, ...]) -> None:
+        """The running path goes on in ``target``, as another one."""
+        self.builder.block.terminator = Terminator("jump", targets=[(target, args)], line=self.builder.line)
+        self._ended = True
+
+    def failing(self) -> int:
+        """The exit for a check of the present instruction: from the first loop on, a region that fails late should not
+        begin anew, so it leaves in front of the instruction (of the call, in an inlined one)."""
+        if not self.meeting.active and not self.state.stored:
+            return 0
+        if self._failing is None:
+            self._failing = self._exit_before()
+            if self._failing == 0 and self.state.stored:
+                self._failing = None
+                raise Unsupported("a check behind a store that cannot be undone")
+        return self._failing
+
+    def failing_array(self) -> int:
+        """The exit for a check that a fused loop nest makes: it may be made late, so only the restart is right."""
+        if self.state.stored:
+            raise Unsupported("an array operation behind a store")
+        return 0
+
+    def note_store(self) -> None:
+        """The present instruction stores into an array that is visible outside."""
+        self.state.stored = True
+        if self.depth > 1:
+            self.state.before = None        # the call cannot be done once more
+
+    def keep_before(self) -> None:
+        """Remember the state before a call that is about to be inlined into the region's own frame."""
+        if self.depth == 1:
+            self.state.before = None
+            if self.meeting.active:
+                frame = self.frame
+                locals, stack = frame.locals, frame.stack
+                frame.locals, frame.stack = self._before
+                self.state.before = self.state.clone()
+                frame.locals, frame.stack = locals, stack
+
+    def _exit_before(self) -> int:
+        frame = self.state.frames[0]
+        if self.depth == 1:
+            locals, stack = self._before
+        elif self.state.before is not None:
+            frame = self.state.before.frames[0]
+            locals, stack = frame.locals, frame.stack
+        else:
+            return 0
+        maker = ExitMaker(self.builder)
+        try:
+            exit = Exit("leave", (), frame.instr.unit, frame.instr.unit, maker.slots(locals, self.first_free),
+                        maker.stack(stack), reason="the interpreter decides", line=frame.instr.line)
+        except Unbuildable:
+            return 0
+        exit.values = maker.values
+        return self.builder.graph.add_exit(exit)
+
     def _give_up_raising(self, frame: Frame, instr: Instr) -> None:
         """An exception is being made.  In an inlined call nothing has happened yet: the interpreter does that call."""
         reason = "an exception is raised"
-        if self.depth > 1:
-            self.end(0)
+        if self.depth > 1 and (exit := self._way_back()) is not None:
+            self.end(exit)
         else:
             self._give_up(frame, instr, reason, True)
 
+    def _way_back(self) -> int | None:
+        """An exit to where the interpreter can do the present instruction, or the whole call, itself."""
+        if not self.state.stored:
+            return 0
+        return self._exit_before() or None
+
     def _give_up(self, frame: Frame, instr: Instr, reason: str, leave: bool) -> None:
         """The instruction cannot be in the region: end the path there, or cut the inlined call it is in."""
+        if self.state.frames[0].loops:
+            first = self.state.frames[0].loops[0][0]
+            raise Relooped((self.state.frames[0].code.code, first), "left")
         if self.depth > 1:
             raise Restart(self.outer_unit, Cut(reason, frame.file, frame.line))
         cut = self.cuts.get(instr.unit)
@@ -224,7 +316,10 @@ class Machine:
             reason = f"{cut.reason} ({place})"
         if instr.mid:
             self._note(frame, reason, "unsupported")
-            self.end(0)
+            exit = self._way_back()
+            if exit is None:
+                raise Refused(reason, instr.line)
+            self.end(exit)
             return
         wanted = None if leave else site(instr, frame.stack)
         maker = ExitMaker(self.builder)

@@ -17,7 +17,7 @@ from jitcore.frontend.numpy_elementwise import as_dtype, cast, type_of, update
 from jitcore.frontend.numpy_shapes import lengths_of
 from jitcore.frontend.numpy_views import make_view, strides_of
 from jitcore.frontend.protocol import Unsupported
-from jitcore.frontend.values import Abstract, Array, Known, Scalar, Slice
+from jitcore.frontend.values import Abstract, Array, Known, Scalar, Slice, is_free
 from jitcore.ir.graph import Value
 from jitcore.ir.types import INT, strong
 
@@ -241,3 +241,26 @@ def setitem(m: Any, array: Abstract, index: Abstract, value: Abstract) -> None:
                if source is value.value else source)
     else:
         update(m, array, as_dtype(m, value, array.type.dtype))
+
+
+def is_element(m: Any, array: Array, index: Abstract) -> bool:
+    """Whether ``array[index]`` names one element."""
+    parts, dots = parts_of(m, array, index)
+    return not dots and all(part.kind == "int" for part in parts)
+
+
+def store_element(m: Any, array: Array, index: Abstract, value: Abstract) -> None:
+    """``array[index] = value`` for one element; ``value`` is converted as NumPy does, or the store is left alone."""
+    type_of(array), type_of(value)
+    if array.readonly or isinstance(value, Array):
+        raise Unsupported("a store that NumPy itself has to do")
+    parts, _ = parts_of(m, array, index)
+    at = [wrapped(m, part.value, length) for part, length in zip(parts, lengths_of(m).shape(array))
+          if part.value is not None]
+    number = as_dtype(m, value, array.type.dtype)
+    made_here = is_free(array) and array.value.node is not None and array.value.node.op != "call"
+    if not made_here:
+        m.builder.require_writable(array)
+        m.note_store()
+    m.builder.work += 1
+    m.builder.emit_effect("store", (array.value, number, *at))

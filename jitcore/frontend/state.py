@@ -19,6 +19,7 @@ from jitcore.frontend.values import (
     Method,
     NativeMethod,
     Range,
+    RangeIterator,
     Sequence,
     Set,
     Slice,
@@ -33,11 +34,12 @@ class Frame:
     ``constant_globals`` says that globals are taken as they are, without guards.  ``deliver`` says
     how the result reaches the caller's stack: ``'push'``, or with a NULL (``'null_first'``, ``'null_last'``) where
     an inlined property answers LOAD_METHOD.  ``trips`` counts jumps back by
-    unit, with the number of facts at the first.  ``yields`` collects what a generator expression gives.
+    unit, with the number of facts at the first.  ``yields`` collects what a generator expression gives.  ``loops`` are
+    the compiled loops around the present place, outermost first: the first instruction and the version.
     """
 
     __slots__ = ("code", "index", "instr", "locals", "stack", "func", "constant_globals", "deliver", "trips",
-                 "yields")
+                 "yields", "loops")
 
     def __init__(self, code: Code, index: int, locals: list[Abstract], stack: list[Abstract], func: Function,
                  constant_globals: bool = False, deliver: str = "push") -> None:
@@ -46,6 +48,7 @@ class Frame:
         self.constant_globals, self.deliver = constant_globals, deliver
         self.trips: dict[int, tuple[int, int]] = {}
         self.yields: list[Abstract] | None = None
+        self.loops: tuple[tuple[int, int], ...] = ()
 
     @property
     def line(self) -> int:
@@ -78,14 +81,18 @@ class State:
     """A path's frames, and the truth of the graph's bools that it has branched on.
 
     ``unlikely``: the snapshot's values do not take this path, which split off inside an inlined call.
+    ``before``: while a call is inlined, the state before the region's own frame made it (kept from the first loop on).
+    ``stored``: something was stored into an array that is visible outside.
     """
 
-    __slots__ = ("frames", "facts", "unlikely")
+    __slots__ = ("frames", "facts", "unlikely", "before", "stored")
 
     def __init__(self, frames: list[Frame], facts: dict[Value, bool] | None = None) -> None:
         self.frames = frames
         self.facts = facts or {}
         self.unlikely = False
+        self.before: State | None = None
+        self.stored = False
 
     @property
     def frame(self) -> Frame:
@@ -96,7 +103,7 @@ class State:
         """A copy that shares nothing that changes."""
         copier = _Copier()
         new = State([copier.frame(frame) for frame in self.frames], dict(self.facts))
-        new.unlikely = self.unlikely
+        new.unlikely, new.before, new.stored = self.unlikely, self.before, self.stored
         return new
 
 
@@ -112,7 +119,7 @@ class _Copier:
         new = Frame(frame.code, frame.index, self.all(frame.locals), self.all(frame.stack), func,
                     frame.constant_globals, frame.deliver)
         new.instr = frame.instr
-        new.trips = dict(frame.trips)
+        new.trips, new.loops = dict(frame.trips), frame.loops
         new.yields = None if frame.yields is None else self.all(frame.yields)
         return new
 
@@ -154,4 +161,4 @@ class _Copier:
         return part
 
 
-_COPIED = (Array, Cell, Dict, Function, Iterator, Method, NativeMethod, Range, Sequence, Set, Slice, View)
+_COPIED = (Array, Cell, Dict, Function, Iterator, Method, NativeMethod, Range, RangeIterator, Sequence, Set, Slice, View)

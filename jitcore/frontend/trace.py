@@ -12,7 +12,7 @@ from jitcore.bytecode import Code, decode
 from jitcore.errors import REASONS
 from jitcore.frontend import handlers  # noqa: F401  (fills the table)
 from jitcore.frontend.builder import UNREAD, Builder, is_empty
-from jitcore.frontend.machine import Cut, Machine, Refused, Restart
+from jitcore.frontend.machine import Choices, Machine, Refused, Relooped, Restart
 from jitcore.frontend.snapshot import Refusal, Snapshot, Trace
 from jitcore.frontend.state import Frame, State
 from jitcore.frontend.values import UNBOUND, Abstract, Cell, Function, Lazy
@@ -31,12 +31,16 @@ def trace_region(snapshot: Snapshot) -> Trace | Refusal:
     code = decode(snapshot.code)
     if not code.is_function:
         return Refusal(REASONS["generator"], line)
-    cuts: dict[int, Cut] = {}
+    choices = Choices()
+    cuts = choices.cuts
     while True:
         builder = Builder(snapshot.code.co_qualname, snapshot.code.co_filename)
-        machine = Machine(builder, cuts, code.code.co_nlocals + _cells_without_slot(code.code))
+        machine = Machine(builder, choices, code.code.co_nlocals + _cells_without_slot(code.code))
         try:
             machine.run(_entry_state(snapshot, code, builder))
+        except Relooped as change:
+            getattr(choices, change.kind).add(change.loop)
+            continue
         except Restart as restart:
             if restart.unit not in cuts and len(cuts) < MAX_RESTARTS:
                 cuts[restart.unit] = restart.cut

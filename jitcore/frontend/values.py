@@ -237,6 +237,20 @@ class Iterator(Abstract):
         self.made_at: int | None = None
 
 
+class RangeIterator(Abstract):
+    """An iterator over a range whose trips are not known: ``position`` is the next item.
+
+    ``position``, ``stop`` and ``step`` are Known or weak int Scalars of at most 61 bits; ``down`` says that the step is
+    negative, else it is positive.
+    """
+
+    __slots__ = ("position", "stop", "step", "down")
+
+    def __init__(self, position: Abstract, stop: Abstract, step: Abstract, down: bool) -> None:
+        super().__init__()
+        self.position, self.stop, self.step, self.down = position, stop, step, down
+
+
 class View(Abstract):
     """``keys()``, ``values()`` or ``items()`` (``what``) of a dict made inside."""
 
@@ -280,3 +294,8 @@ def is_number(obj: object) -> bool:
     """Whether ``obj`` is of a type that the graph holds as a scalar."""
     return type(obj) in (bool, int, float, complex) or (
         isinstance(obj, np.generic) and type(obj) is obj.dtype.type and obj.dtype.char in "?bBhHiIlLqQefdFD")
+
+
+def is_free(array: Array) -> bool:
+    """Whether the array was made inside, and nothing else sees its memory."""
+    return array.source is None and not array.shared and array.base is None

@@ -41,6 +41,8 @@ _TABLE = (
     Opcode("same", "Exits unless two ints are equal.", (), "must"),
     Opcode("wrap", "operands index, length: the index counted from the front; exits out of range.", (), "must"),
     Opcode("check", "Exits unless the bool (weak) operand is true.", (), "must"),
+    Opcode("poll", "On a loop's way back: exits when the interpreter has to serve a signal or a pending call.",
+           (), "must", False),
     # -- elementwise -------------------------------------------------------------------------
     Opcode("ew", "An elementwise operation.  attrs op: a key of ops.table; sig: its loop signature such as"
            " 'dd->d'.  Operands are arrays or scalars already of the loop's dtypes (use cast); an array"
@@ -61,6 +63,8 @@ _TABLE = (
            " 'broadcast'; attr arg says which (for passes and readers).", ("kind", "arg")),
     Opcode("load", "operands array, one wrapped index an axis: the element as a strong scalar.", (), "no"),
     Opcode("copy", "A new array with the operand's elements in memory order attr order ('C', 'F', 'K').", ("order",)),
+    Opcode("writable", "Exits unless the array (for a view, the array that it is taken from) may be written to.", (),
+           "must"),
     Opcode("store", "operands array, value (scalar), one wrapped index an axis: writes an element.", (), "no", False),
     # -- generic -----------------------------------------------------------------------------
     Opcode("call", "Calls a known C function that runs no Python code.  attr callee: index into Graph.objects;"

@@ -178,6 +178,17 @@ def _ew(node: Node, graph: Graph) -> None:
     _elementwise_result(node, np.dtype(outputs[output]))
 
 
+def _writable(node: Node, graph: Graph) -> None:
+    _count(node, 1)
+    _array(node.operands[0])
+    _result(node, None)
+
+
+def _poll(node: Node, graph: Graph) -> None:
+    _count(node, 0)
+    _result(node, None)
+
+
 def _elementwise_result(node: Node, dtype: np.dtype) -> None:
     arrays = tuple(value for value in node.operands if isinstance(value.type, ArrayType))
     if not arrays:
@@ -288,7 +299,7 @@ def _call(node: Node, graph: Graph) -> None:
 
 _RULES: dict[str, Callable[[Node, Graph], None]] = {
     "const": _const, "object": _object, "py": _py, "idx": _idx, "unbox": _unbox, "dim": _axis, "stride": _axis,
-    "bcast": _two_ints, "same": _two_ints, "wrap": _two_ints, "check": _check, "ew": _ew, "cast": _cast,
+    "bcast": _two_ints, "same": _two_ints, "wrap": _two_ints, "check": _check, "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast,
     "splat": _splat, "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy,
     "store": _store, "call": _call,
 }

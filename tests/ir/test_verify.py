@@ -33,6 +33,7 @@ b0:
   %16: int = wrap %13, %3 !0
   %17: int = wrap %13, %4 !0
   %18: float64 = load %0, %16, %17
+  writable %11 !0
   store %11, %18, %16, %17
   %19: float64[2F] (%3, %4) = copy.F %0
   %20: float64[1C] (%3) = splat %18
@@ -41,6 +42,7 @@ b0:
   %23: float = unbox %18
   check %22 !0
   same %3, %3 !0
+  poll !0
   %24: object = object @0
   %25: float64 = call %24, %9 {callee=0, template=(('v', 0), ('v', 1)), kwnames=('x',)} !0
   %26: uint64 = cast.L %18 !0

@@ -33,6 +33,7 @@ _HELPERS: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
     "jc_tuple": (PTR, (I64, PTR)),
     "jc_incref": (VOID, (PTR,)),
     "jc_decref": (VOID, (PTR,)),
+    "jc_poll": (I32, ()),
     "jc_xdecref": (VOID, (PTR,)),
     "jc_reports_clear": (VOID, ()),
     "jc_reports_test": (I32, ()),
@@ -99,6 +100,18 @@ class Unit:
 
 def advance(b: ir.IRBuilder, pointer: ir.Value, bytes: ir.Value) -> ir.Value:
     return b.gep(pointer, [bytes], source_etype=I8)
+
+
+class _VolatileLoad(ir.instructions.Instruction):
+    def descr(self, buf: list[str]) -> None:
+        buf.append(f"load volatile {self.type}, ptr {self.operands[0].get_reference()}\n")
+
+
+def volatile_load(b: ir.IRBuilder, pointer: ir.Value, kind: ir.Type) -> ir.Value:
+    """A load that is done every time it is met."""
+    load = _VolatileLoad(b.block, kind, "load", [pointer])
+    b._insert(load)
+    return load
 
 
 def word(b: ir.IRBuilder, base: ir.Value, index: int) -> ir.Value:

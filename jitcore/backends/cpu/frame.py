@@ -21,7 +21,7 @@ from jitcore.ir.types import ArrayType, ScalarType
 from jitcore.ops.builder import COMPLEX, SIGNED, Scalar, canonical
 
 #: Offsets in PyArrayObject_fields on 64-bit machines.
-_DATA, _DIMS, STRIDES = 16, 32, 40
+_DATA, _DIMS, STRIDES, FLAGS = 16, 32, 40, 64
 
 
 @dataclass
@@ -52,6 +52,9 @@ class Frame:
         self.n_own = self.n_out = 0
         self._plain_exits: dict[int, ir.Block] = {}
         self.inp, self.out, self.own = (self.b.load(word(self.b, self.ctx, k), typ=PTR) for k in range(3))
+        self.events: ir.Value | None = None
+        if any(node.op == "poll" for node in graph.nodes()):
+            self.events = self.b.load(word(self.b, self.ctx, 5), typ=PTR)
         self.has_work = False
         #: Objects of views, made in the present block or on the way to the present exit: one view, one object.
         self.made: dict[int, ir.Value] = {}

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from jitcore.backends.cpu.emit import I32, I64, PTR, advance, i32, i64, word
-from jitcore.backends.cpu.frame import STRIDES, Arr, Frame
+from jitcore import _core
+from jitcore.backends.cpu.emit import I32, I64, PTR, advance, i32, i64, volatile_load, word
+from jitcore.backends.cpu.frame import FLAGS, STRIDES, Arr, Frame
 from jitcore.backends.cpu.loops import Unsupported, call_loop, emit_cast, emit_report, lowering_of, parts_of
 from jitcore.ir.graph import Node, Value
 from jitcore.ir.types import FLOAT, INT, ArrayType, ObjectType, ScalarType
@@ -24,6 +25,8 @@ from jitcore.ops import python
 from jitcore.ops.builder import FLOATS, INTS, ITEMSIZE, Scalar, canonical
 from jitcore.ops.op import Op
 
+#: Bits of an array's flags.
+_WRITEABLE, _WARN_ON_WRITE = 0x0400, -(1 << 31)
 #: ``ob_type`` in PyObject, and where float and NumPy scalar objects hold their number.
 _TYPE, _NUMBER = 8, 16
 
@@ -187,6 +190,17 @@ class Host:
     def _do_check(self, node: Node) -> None:
         self.frame.leave_if(self.frame.b.not_(self.frame.number(node.operands[0]).raw), node.exit or 0)
 
+    def _do_poll(self, node: Node) -> None:
+        """One look at the word that CPython's evaluator looks at; the rest only when something is asked."""
+        frame, b = self.frame, self.frame.b
+        seen = b.and_(volatile_load(b, frame.events, I32), i32(_core.EVENTS - (_core.EVENTS >> 31 << 32)))
+        asked, go_on = frame.function.append_basic_block("asked"), frame.function.append_basic_block("unasked")
+        frame.branch(b.icmp_unsigned("!=", seen, i32(0)), asked, go_on)
+        frame.move_to(asked)
+        frame.leave_if(b.icmp_unsigned("!=", frame.helper("jc_poll"), i32(0)), node.exit or 0)
+        b.branch(go_on)
+        frame.move_to(go_on)
+
     # -- memory -----------------------------------------------------------------------------------
     def _do_view(self, node: Node) -> Arr:
         frame, base = self.frame, self.frame.array(node.operands[0])
@@ -204,6 +218,12 @@ class Host:
     def _do_load(self, node: Node) -> Scalar:
         arr = self.frame.array(node.operands[0])
         return self.frame.scalar.load(canonical(arr.type.dtype.char), self._address(arr, list(node.operands[1:])))
+
+    def _do_writable(self, node: Node) -> None:
+        frame, b, arr = self.frame, self.frame.b, self.frame.array(node.operands[0])
+        flags = b.load(advance(b, arr.base if arr.obj is None else arr.obj, i64(FLAGS)), typ=I32)
+        allowed = b.and_(flags, i32(_WRITEABLE | _WARN_ON_WRITE))
+        frame.leave_if(b.icmp_unsigned("!=", allowed, i32(_WRITEABLE)), node.exit or 0)
 
     def _do_store(self, node: Node) -> None:
         arr = self.frame.array(node.operands[0])

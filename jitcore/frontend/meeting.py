@@ -1,0 +1,203 @@
+"""Where paths meet: loops, and the places behind branches.
+
+Job: ``Meeting`` holds the paths that wait.  The first instruction of a compiled loop is a block whose parameters are
+what the loop changes; a path that comes there jumps to a version of it that its state fits, or makes a new one.
+From the first loop on, paths also meet at the targets of jumps: they wait there until all others that can come have
+come, and go on as one where their states differ in numbers and arrays only.
+Invariants: a path jumps to a block only if its state is the block's, object for object, but for the block's
+parameters (``matching``).  Used by ``machine`` alone.
+"""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from types import CodeType
+from typing import TYPE_CHECKING
+
+from jitcore.bytecode import Code
+from jitcore.bytecode.liveness import Facts, facts_of
+from jitcore.frontend.matching import Place, arguments, differences, generalise, places_of
+from jitcore.frontend.state import Frame, State
+from jitcore.frontend.values import UNBOUND, RangeIterator
+from jitcore.ir.graph import Block
+
+if TYPE_CHECKING:
+    from jitcore.frontend.machine import Machine
+
+MAX_VERSIONS = 5    # of a loop, for one version of the loops around it
+
+
+class Relooped(Exception):
+    """Trace again, knowing about the loop (code object and first instruction) what ``kind``, a field of ``Choices``, says."""
+
+    def __init__(self, loop: tuple[object, int], kind: str) -> None:
+        super().__init__()
+        self.loop, self.kind = loop, kind
+
+
+@dataclass
+class _Version:
+    """A loop's block: the state in it, its parameters by place, and its number."""
+
+    block: Block
+    state: State
+    order: list[Place]
+    number: int
+
+
+@dataclass
+class _Waiting:
+    """A path that waits: to go on from a branch, or ``parked`` where paths meet."""
+
+    block: Block
+    state: State
+    parked: bool = False
+
+
+class Meeting:
+    """The paths that wait, and the versions of loops.  ``active``: the region has a loop."""
+
+    def __init__(self, m: Machine) -> None:
+        self.m = m
+        self.active = False
+        self._waiting: list[_Waiting] = []
+        self._versions: dict[tuple[object, ...], list[_Version]] = {}
+        self._wanted: dict[tuple[object, ...], set[Place]] = {}
+        self._facts: dict[CodeType, Facts] = {}
+        self._numbers = 0
+
+    def facts_of(self, code: Code) -> Facts:
+        found = self._facts.get(code.code)
+        if found is None:
+            found = self._facts[code.code] = facts_of(code)
+        return found
+
+    # -- waiting ------------------------------------------------------------------------------------
+    def wait(self, block: Block, state: State) -> None:
+        """A path will go on in ``block``."""
+        self._waiting.append(_Waiting(block, state))
+
+    def next(self) -> tuple[Block, State] | None:
+        """The path to go on with.  In regions with loops the one furthest back, so that paths meet."""
+        if not self._waiting:
+            return None
+        if not self.active:
+            found = self._waiting.pop()
+            return found.block, found.state
+        first = min(self._waiting, key=lambda w: _progress(w.state))
+        self._waiting.remove(first)
+        if not first.parked:
+            return first.block, first.state
+        return self._merge(first)
+
+    def _merge(self, first: _Waiting) -> tuple[Block, State]:
+        """The path ``first`` together with those that wait at the same place and fit."""
+        group, places = [first], set[Place]()
+        for other in list(self._waiting):
+            if not other.parked or _where(other.state) != _where(first.state):
+                continue
+            found = differences(self.m.builder, first.state, other.state)
+            if found is not None:
+                group.append(other)
+                places |= found
+                self._waiting.remove(other)
+        if len(group) == 1:
+            return first.block, first.state
+        block, state = self.m.builder.graph.new_block(), first.state.clone()
+        order = generalise(self.m.builder, block, state, places)
+        state.facts = {cond: held for cond, held in state.facts.items()
+                       if all(w.state.facts.get(cond) is held for w in group)}
+        state.unlikely = all(w.state.unlikely for w in group)
+        state.stored = any(w.state.stored for w in group)
+        if any(w.state.before is not state.before for w in group):
+            state.before = None
+        for path in group:
+            self.m.builder.block = path.block
+            self.m.jump(block, arguments(self.m.builder, path.state, order))
+        return block, state
+
+    # -- arriving -----------------------------------------------------------------------------------
+    def stops(self, returned: bool) -> bool:
+        """Whether the running path ends or waits in front of its next instruction.  ``returned``: from a call."""
+        frame = self.m.frame
+        facts = self.facts_of(frame.code)
+        while frame.loops and frame.index not in facts.bodies[frame.loops[-1][0]]:
+            frame.loops = frame.loops[:-1]
+        if frame.index in facts.loops and self.is_native(frame.index):
+            self._enter(frame, facts)
+            return True
+        if self.active and (returned or frame.index in facts.joins):
+            self._drop_dead(frame, facts.live[frame.index], -1)
+            self._waiting.append(_Waiting(self.m.builder.block, self.m.state, True))
+            return True
+        return False
+
+    def is_native(self, first: int) -> bool:
+        """Whether the loop of the running frame that starts at instruction ``first`` is compiled as one."""
+        frame = self.m.frame
+        if frame.code.instructions[first].op == "FOR_ITER":
+            return bool(frame.stack) and isinstance(frame.stack[-1], RangeIterator)
+        return (frame.code.code, first) in self.m.choices.native
+
+    def _drop_dead(self, frame: Frame, live: int, assigned: int) -> None:
+        """Unbinds locals that nothing reads any more."""
+        for i in range(frame.code.code.co_nlocals):
+            if assigned >> i & 1 and not live >> i & 1:
+                frame.locals[i] = UNBOUND
+
+    def _enter(self, frame: Frame, facts: Facts) -> None:
+        """The running path comes to a loop's first instruction: from outside, or once more."""
+        m, first = self.m, frame.index
+        self.active = True
+        while frame.loops and frame.loops[-1][0] == first:
+            frame.loops = frame.loops[:-1]
+        self._drop_dead(frame, facts.live[first], facts.assigned[first])
+        where = _where(m.state)
+        versions = self._versions.setdefault(where, [])
+        wanted = self._wanted.setdefault(where, set())
+        if not versions:
+            wanted |= self._changing(frame, facts.assigned[first])
+        if versions and m.state.stored and not versions[-1].state.stored:
+            raise Relooped((frame.code.code, first), "storing")
+        m.state.stored |= (frame.code.code, first) in m.choices.storing
+        for version in reversed(versions):
+            found = differences(m.builder, version.state, m.state)
+            if found is None:
+                continue
+            if found <= set(version.order):
+                m.jump(version.block, arguments(m.builder, m.state, version.order))
+                return
+            wanted |= found
+        if len(versions) >= MAX_VERSIONS:
+            raise Relooped((frame.code.code, first), "left")
+        m.state.facts = {}
+        block = m.builder.graph.new_block()
+        new = m.state.clone()
+        self._numbers += 1
+        order = generalise(m.builder, block, new, wanted)
+        version = _Version(block, new.clone(), order, self._numbers)
+        versions.append(version)
+        m.jump(block, arguments(m.builder, m.state, order))
+        new.frame.loops += ((first, version.number),)
+        self.wait(block, new)
+
+    def _changing(self, frame: Frame, assigned: int) -> set[Place]:
+        """The numbers and arrays that a loop is sure to change: in locals that it assigns, and its iterator."""
+        depth = len(self.m.state.frames) - 1
+        found: set[Place] = set()
+        for at, _ in places_of(self.m.state):
+            if at[0] == depth and at[1] == "locals" and assigned >> at[2] & 1 and len(at) == 3:
+                found.add(at)
+            if at[:3] == (depth, "stack", len(frame.stack) - 1) and at[3:] == ("position",):
+                found.add(at)
+        return found
+
+
+def _progress(state: State) -> list[float]:
+    """How far a path has come, for ordering: a call that is still being executed comes before what follows it."""
+    return [*(frame.index for frame in state.frames), math.inf]
+
+
+def _where(state: State) -> tuple[object, ...]:
+    """The place of a path, and the versions of the loops that it is in."""
+    return tuple((frame.code.code, frame.index, frame.loops) for frame in state.frames)
