@@ -68,7 +68,7 @@ PyObject *jc_empty_strided(int typenum, int nd, const int64_t *dims, const int64
     return new_array_anywhere(typenum, nd, dims, strides, 0);
 }
 
-/* Is it an exact aligned native array of this type and rank, with layout 'C', 'F' or 'A' (see LoadArray)? */
+/* Is it an exact aligned native array of this type and rank, contiguous as 'C' or 'F' says ('A': any strides)? */
 static int jc_is_array(PyObject *o, int typenum, int nd, int layout)
 {
     if (!PyArray_CheckExact(o)) {

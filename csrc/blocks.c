@@ -106,6 +106,33 @@ void jc_sort_axes(int64_t nd, int64_t *order, int64_t *dims, int64_t nop, int64_
         }
 }
 
+/* Joins axes that lie one behind the other in every operand, so that runs are long.  The number of axes stays:
+ * axes of length one, without strides, take the places that become free. */
+void jc_join_axes(int64_t nd, int64_t *dims, int64_t nop, int64_t **strides)
+{
+    int64_t last = nd - 1;                      /* where the axis stands that others may join */
+    for (int64_t k = nd - 2; k >= 0; k--) {
+        const int64_t length = dims[k];
+        bool joins = dims[last] != 1;
+        for (int64_t op = 0; op < nop && joins; op++)
+            joins = strides[op][k] == strides[op][last] * dims[last];
+        if (length != 1 && !joins) {
+            if (dims[last] != 1)
+                last--;
+            if (last == k)
+                continue;
+        }
+        for (int64_t op = 0; op < nop; op++) {
+            if (length != 1 && !joins)
+                strides[op][last] = strides[op][k];
+            strides[op][k] = 0;
+        }
+        if (length != 1)
+            dims[last] = joins ? dims[last] * length : length;
+        dims[k] = 1;
+    }
+}
+
 /* ---- reductions ----------------------------------------------------------------------------------- */
 
 #define PAIR_BLOCK 128   /* NumPy's: elements that are summed with eight accumulators */

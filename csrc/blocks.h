@@ -27,6 +27,7 @@ JC_HIDDEN const char *jc_gather(const char *data, int64_t itemsize, int64_t nd, 
                                 const int64_t *strides, int64_t off, int64_t n, char *buf);
 JC_HIDDEN int32_t jc_blocks(jc_fill fill, void *state, int64_t nd, const int64_t *dims, int64_t most);
 JC_HIDDEN void jc_sort_axes(int64_t nd, int64_t *order, int64_t *dims, int64_t nop, int64_t **strides);
+JC_HIDDEN void jc_join_axes(int64_t nd, int64_t *dims, int64_t nop, int64_t **strides);
 JC_HIDDEN int32_t jc_reduce(jc_fill fill, void *state, int64_t nred, const jc_reducer *const *red, char *const *out,
                             int64_t nd, const int64_t *dims, int64_t mask, int64_t chunk);
 JC_HIDDEN void jc_fill_items(char *to, const char *from, int64_t itemsize, int64_t n);

@@ -209,6 +209,8 @@ static int check(const jc_guard_op *op, PyObject *const *src, jc_word *in)
         return length_is(op, o);
     case JC_ABSENT:
         return 0;
+    case JC_PRESENT:
+        return 1;
     case JC_TYPE_VERSION:
         return jc_weak_is(op->ptr, (PyObject *)Py_TYPE(o)) && jc_type_version(Py_TYPE(o)) == (unsigned int)op->arg;
     case JC_FUNCTION_IS:

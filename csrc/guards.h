@@ -23,6 +23,7 @@ enum {
     JC_VALUE_IS,            /* ptr */
     JC_LENGTH_IS,           /* arg */
     JC_ABSENT,
+    JC_PRESENT,
     JC_TYPE_VERSION,        /* ptr: weak reference to the type; arg: the version */
     JC_FUNCTION_IS,         /* ptr: weak reference to the code; ptr2: (defaults, kwdefaults) */
     JC_DIMS_EQUAL,          /* arg: axis; base, arg2: the other */

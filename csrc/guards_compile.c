@@ -6,7 +6,7 @@
 
 static const char *const OP_NAMES[] = {
     "local", "constant", "global", "module_global", "own_closure", "closure", "cell", "attr", "item", "key",
-    "type_is", "", "is_object", "", "value_is", "length_is", "absent", "type_version", "function_is", "dims_equal",
+    "type_is", "", "is_object", "", "value_is", "length_is", "absent", "present", "type_version", "function_is", "dims_equal",
     "load_array", "load_object", "load_int", "load_float", "load_bool", "load_complex", "load_numpy",
 };
 
@@ -205,7 +205,7 @@ static int compile_rest(jc_guard_op *op, PyObject *rest)
         int typenum;
         return PyArg_ParseTuple(rest, "ii", &op->word, &typenum) ? compile_numpy(op, typenum) : -1;
     }
-    case JC_ABSENT:
+    case JC_ABSENT: case JC_PRESENT:
         return PyArg_ParseTuple(rest, "") ? 0 : -1;
     default:
         return PyArg_ParseTuple(rest, "i", &op->word) ? 0 : -1;

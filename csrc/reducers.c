@@ -147,6 +147,7 @@ int jc_blocks_symbols(PyObject *dict)
         {"jc_gather", (const void *)(uintptr_t)&jc_gather},
         {"jc_blocks", (const void *)(uintptr_t)&jc_blocks},
         {"jc_sort_axes", (const void *)(uintptr_t)&jc_sort_axes},
+        {"jc_join_axes", (const void *)(uintptr_t)&jc_join_axes},
         {"jc_reduce", (const void *)(uintptr_t)&jc_reduce},
         {"jc_underflow_asked", (const void *)(uintptr_t)&jc_underflow_asked},
         {"jc_nonfinite", (const void *)(uintptr_t)&jc_nonfinite},

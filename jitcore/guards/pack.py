@@ -171,13 +171,16 @@ def pack_guards(guards: Sequence[g.Guard], sources: Sequence[s.Source] = ()) -> 
     """The guard program ``(n_sources, n_words, n_guards, ops)``.
 
     A failing guard is told by its index in ``guards``; ``len(guards)`` stands for a source of ``sources`` that no
-    guard names and that cannot be read.
+    guard names and that is not there: what an exit hands back unseen must be an object.
     """
     program = _Program(sources)
     for index, guard in enumerate(guards):
         program.add(index, guard)
+    named = {guard.source for guard in guards}
     for number, source in enumerate(sources):
         program.need(source, len(guards), number)
+        if source not in named:
+            program.ops.append(("present", len(guards), number))
     return (program.count, program.words, len(guards), tuple(program.ops))
 
 

@@ -245,10 +245,13 @@ class Program:
             if fixes_type(guard):
                 versions[guard.source] = guard.type
         found = []
+        named = {guard.source for guard in self.guards}
         for source in self.sources:
             try:
                 obj = read(source, frame, versions)
             except Unreadable:
+                return len(self.guards) + 1, None, None
+            if obj is ABSENT and source not in named:
                 return len(self.guards) + 1, None, None
             found.append(frame.unbound if obj is ABSENT else obj)
         return 0, words, found

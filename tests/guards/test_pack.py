@@ -27,7 +27,7 @@ def test_sources_keep_their_numbers_and_new_ones_follow():
     n_sources, n_words, n_guards, ops = pack_guards([g.Load(z, "int"), g.LoadArray(y, "d", 1, "C")], [x, y])
     assert (n_sources, n_words, n_guards) == (3, 2, 2)
     assert ops == (("global", 0, 2, "z"), ("load_int", 0, 2, 0), ("local", 1, 1, 1),
-                   ("load_array", 1, 1, 1, np.dtype("d").num, 1, "C"), ("local", 2, 0, 0))
+                   ("load_array", 1, 1, 1, np.dtype("d").num, 1, "C"), ("local", 2, 0, 0), ("present", 2, 0))
 
 
 def test_a_base_is_read_before_what_hangs_on_it_and_after_its_guards():

@@ -40,6 +40,7 @@ _HELPERS: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
     "jc_gather": (PTR, (PTR, I64, I64, PTR, PTR, I64, I64, PTR)),
     "jc_blocks": (I32, (PTR, PTR, I64, PTR, I64)),
     "jc_sort_axes": (VOID, (I64, PTR, PTR, I64, PTR)),
+    "jc_join_axes": (VOID, (I64, PTR, I64, PTR)),
     "jc_reduce": (I32, (PTR, PTR, I64, PTR, PTR, I64, PTR, I64, I64)),
     "jc_fill_items": (VOID, (PTR, PTR, I64, I64)),
     "jc_mixed_zeros": (I32, (PTR, PTR, I64, I64, PTR, I64, I64)),

@@ -155,6 +155,11 @@ class KernelCall:
         if self.dynamic:
             order = frame.words(self._korder(self.kernel.outputs[0].arg, strides)) if self.kernel.outputs else rows[0]
             frame.helper("jc_sort_axes", i64(self.nd), order, dims, i64(len(rows)), frame.words(rows))
+        if rows and self.nd > 1:
+            # Reductions tell axes apart: they keep lengths of their own.
+            joined = frame.words(self.dims if forward else self.dims[::-1]) if self.kernel.reductions else dims
+            frame.helper("jc_join_axes", i64(self.nd), joined, i64(len(rows)), frame.words(rows))
+            b.store(joined, state)
         return state, dims
 
     def _look(self, direct: bool, targets: list[ir.Value], total: ir.Value, state: ir.Value | None,
