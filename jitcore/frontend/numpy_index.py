@@ -249,6 +249,11 @@ def is_element(m: Any, array: Array, index: Abstract) -> bool:
     return not dots and all(part.kind == "int" for part in parts)
 
 
+def is_own(array: Array) -> bool:
+    """Whether nothing outside can see the array: a store into it is no effect of the region's."""
+    return is_free(array) and array.value.node is not None and array.value.node.op != "call"
+
+
 def store_element(m: Any, array: Array, index: Abstract, value: Abstract) -> None:
     """``array[index] = value`` for one element; ``value`` is converted as NumPy does, or the store is left alone."""
     type_of(array), type_of(value)
@@ -258,8 +263,7 @@ def store_element(m: Any, array: Array, index: Abstract, value: Abstract) -> Non
     at = [wrapped(m, part.value, length) for part, length in zip(parts, lengths_of(m).shape(array))
           if part.value is not None]
     number = as_dtype(m, value, array.type.dtype)
-    made_here = is_free(array) and array.value.node is not None and array.value.node.op != "call"
-    if not made_here:
+    if not is_own(array):
         m.builder.require_writable(array)
         m.note_store()
     m.builder.work += 1

@@ -218,7 +218,8 @@ def dict_item(obj: Dict, key: Any) -> Abstract:
 def setitem(m: Machine, obj: Abstract, key: Abstract, value: Abstract) -> None:
     """``obj[key] = value`` for objects made inside."""
     obj, key = m.force(obj), m.force(key)
-    if isinstance(obj, Array) and numpy_index.is_element(m, obj, key) and any(f.loops for f in m.state.frames):
+    if isinstance(obj, Array) and numpy_index.is_element(m, obj, key) and (
+            numpy_index.is_own(obj) or any(frame.loops for frame in m.state.frames)):
         numpy_index.store_element(m, obj, key, m.force(value))
         return
     if obj.source is not None or not isinstance(obj, (Array, Sequence, Dict)):

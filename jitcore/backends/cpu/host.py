@@ -18,6 +18,7 @@ from jitcore import _core
 from jitcore.backends.cpu.emit import I32, I64, PTR, advance, i32, i64, volatile_load, word
 from jitcore.backends.cpu.frame import FLAGS, STRIDES, Arr, Frame
 from jitcore.backends.cpu.loops import Unsupported, call_loop, emit_cast, emit_report, lowering_of, parts_of
+from jitcore.backends.scalar import LLVMBuilder
 from jitcore.ir.graph import Node, Value
 from jitcore.ir.types import FLOAT, INT, ArrayType, ObjectType, ScalarType
 from jitcore.kernels.reductions import axes_of
@@ -113,10 +114,34 @@ class Host:
                 frame.leave_if(frame.b.icmp_unsigned("!=", frame.helper("jc_reports_test"), i32(0)), node.exit or 0)
             return frame.scalar.load(canonical(sig[-1]), out)
         if node.exit is not None and op.reports_for(sig):
-            self._report(result, args, node.exit)
-            if "under" in op.reports_for(sig):
-                self._underflow(result, node.exit)
+            self._look(result, args, node.exit, op.name, "under" in op.reports_for(sig))
         return result
+
+    def _look(self, result: Scalar, args: list[Scalar], exit: int, name: str, under: bool) -> None:
+        """Takes the exit if there is a report.  One comparison sorts out the usual results: finite, and not tiny
+        where that matters (a sum that is subnormal is exact)."""
+        frame, b, s = self.frame, self.frame.b, self.frame.scalar
+        parts = [p for p in parts_of(s, result) if p.dtype in FLOATS]
+        if not parts:
+            return
+        kind = parts[0].dtype
+        tiny = under and not (name in ("add", "subtract") and kind in "fd")
+        usual = fold(s.and_, [_normal(s, p) if tiny else s.cmp("<", s.fabs(p), s.const(kind, float("inf")))
+                              for p in parts])
+        look, fine = frame.function.append_basic_block("odd"), frame.function.append_basic_block("usual")
+        frame.branch(s.not_(usual).raw, look, fine)
+        frame.move_to(look)
+        self._report(result, args, exit)
+        if tiny:
+            zeros = args if name == "multiply" else args[:1] if name in ("divide", "true_divide") else []
+            if len(parts) == 1 and zeros:           # a product with zero is exact
+                rest = frame.function.append_basic_block("rest")
+                exact = fold(s.or_, [s.cmp("==", a, s.const(a.dtype, 0)) for a in zeros])
+                b.cbranch(exact.raw, fine, rest)
+                frame.move_to(rest)
+            self._underflow(result, exit)
+        b.branch(fine)
+        frame.move_to(fine)
 
     def _report(self, result: Scalar, args: list[Scalar], exit: int) -> None:
         report = emit_report(self.frame.scalar, result, args)
@@ -150,8 +175,7 @@ class Host:
                 fits = frame.b.icmp_signed(">=", x.raw, i64(0))
             frame.leave_if(frame.b.not_(fits), node.exit or 0)
         if node.exit is not None and dtype in "efFD" and x.dtype not in "?":
-            self._report(result, [x], node.exit)
-            self._underflow(result, node.exit)
+            self._look(result, [x], node.exit, "", True)
         return result
 
     # -- shapes -----------------------------------------------------------------------------------
@@ -327,6 +351,13 @@ class Host:
         number = b.call(function, [obj, overflow])
         frame.leave_if(b.icmp_unsigned("!=", b.load(overflow, typ=I32), i32(0)), exit)
         return Scalar("l", number)
+
+
+def _normal(s: LLVMBuilder, x: Scalar) -> Scalar:
+    """Whether a float is neither zero, subnormal, infinite nor NaN."""
+    kind, one, most = {"e": ("H", 1 << 10, 30 << 10), "f": ("I", 1 << 23, 254 << 23), "d": ("L", 1 << 52, 2046 << 52)}[x.dtype]
+    bits = s.and_(s.bits(x, kind), s.const(kind, (1 << (8 * ITEMSIZE[x.dtype] - 1)) - 1))
+    return s.cmp("<", s.sub(bits, s.const(kind, one)), s.const(kind, most))
 
 
 def strictly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
