@@ -57,7 +57,6 @@ class Builder:
         self.guards: list[Guard] = []
         self.sources: list[Source] = []
         self.left: list[Left] = []
-        self.work = 0
         self.line = 0
         self.graph.add_exit(Exit("restart", reason="the interpreter decides"))
         self._by_source: dict[Source, Abstract] = {}
