@@ -23,5 +23,6 @@ REASONS = {
     "call": "a generic operation, done through Python, after which native code goes on",
     "compiler": "a failure inside the compiler (please report it)",
     "budget": "too large for one region",
+    "restarts": "every way through is handed over to the interpreter from the start",
     "thrashing": "the region handed over in more than half of its runs",
 }

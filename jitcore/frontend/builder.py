@@ -58,7 +58,6 @@ class Builder:
         self.guards: list[Guard] = []
         self.sources: list[Source] = []
         self.left: list[Left] = []
-        self.work = 0
         self.line = 0
         self.graph.add_exit(Exit("restart", reason="the interpreter decides"))
         #: Gives the exit of a check that fails in the present instruction.

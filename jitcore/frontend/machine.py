@@ -79,6 +79,7 @@ class Machine:
         self.builder, self.choices, self.cuts, self.first_free = builder, choices, choices.cuts, first_free
         self.state = State([])
         self.inlined: list[object] = []
+        self.raising: dict[int, Cut] = {}               # calls by unit, inlined, in which a path ended by raising
         self.constants: dict[int, Abstract] = {}        # by id of the object (which the value keeps)
         self.lazies: dict[Source, Lazy] = {}
         self.guarded: set[tuple[object, ...]] = set()
@@ -293,6 +294,7 @@ class Machine:
         """An exception is being made.  In an inlined call nothing has happened yet: the interpreter does that call."""
         reason = "an exception is raised"
         if self.depth > 1 and (exit := self._way_back()) is not None:
+            self.raising.setdefault(self.outer_unit, Cut(reason, frame.file, frame.line))
             self.end(exit)
         else:
             self._give_up(frame, instr, reason, True)

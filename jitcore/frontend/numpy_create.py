@@ -35,7 +35,6 @@ def splat(m: Any, value: Value, shape: tuple[Value, ...], layout: str = "C") -> 
     """A new array filled with a strong scalar."""
     dtype = value.type.dtype  # type: ignore[attr-defined]
     kind = array(dtype, len(shape), "C" if len(shape) <= 1 else layout)
-    m.builder.work += 1
     return new_array(m, m.builder.emit("splat", (value,), kind, shape=shape))
 
 
@@ -228,7 +227,6 @@ def _int_range(m: Any, start: Abstract, stop: Abstract, step: int, dtype: np.dty
         count = whole if size == 1 else lengths.idx(
             "floordiv", lengths.idx("add", whole, lengths.const(size - 1)), lengths.const(size))
     begin = as_dtype(m, start, dtype)
-    m.builder.work += 1
     delta = m.builder.const(dtype.type(step))
     return new_array(m, m.builder.emit("iota", (begin, delta), array(dtype, 1), shape=(count,)))
 
@@ -244,7 +242,6 @@ def _float_range(m: Any, start: Value, stop: Value, step: Value) -> Abstract:
     delta = py("sub", second, start)
     m.builder.emit_check("check", (py("eq", py("add", start, delta), second, kind=BOOL),))
     operands = tuple(cast(m, value, _FLOAT64) for value in (start, delta))
-    m.builder.work += 1
     return new_array(m, m.builder.emit("iota", operands, array("d", 1), shape=(count,)))
 
 
@@ -329,7 +326,6 @@ def _spread(m: Any, value: Value, source: Array, target: Array) -> Value:
             spread.append(lengths.const(0) if a is not b else stride)
         value = make_view(m, Array(value), "broadcast", None, after, spread, "A").value
     kind = array(target.type.dtype, target.type.ndim, order)
-    m.builder.work += 1
     return m.builder.emit("copy", (value,), kind, shape=after, order=order if order in "CF" else "K")
 
 

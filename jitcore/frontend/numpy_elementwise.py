@@ -145,7 +145,6 @@ def emit(m: Any, op: Op, sig: str, operands: Sequence[Value], shape: tuple[Value
     attrs: dict[str, Any] = {"op": op.name, "sig": sig}
     if output:
         attrs["output"] = output
-    m.builder.work += 1
     if not arrays:
         return m.builder.emit("ew", tuple(operands), strong(out), exit=exit, **attrs)
     if len(arrays) == 1:
@@ -239,7 +238,7 @@ def update(m: Any, out: Array, value: Value, casting: Any = "same_kind") -> Abst
             raise Unsupported("a store into an array of unknown memory order")
         out.value = m.builder.emit("splat", (cast(m, value, out.type.dtype),), out.type, shape=target)
         return out
-    if kind.layout != out.type.layout or kind.layout == "A" and not _ordered_like(value, out.value):
+    if kind.layout != out.type.layout or (kind.layout == "A" and not _ordered_like(value, out.value)):
         raise Unsupported("a store into an array of another memory order")
     if kind.ndim != out.type.ndim or not all_equal(lengths.broadcast([value.shape, target]), lengths.shape(out)):
         raise Unsupported("a result of another shape than the output")

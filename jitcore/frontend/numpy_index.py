@@ -167,7 +167,6 @@ def getitem(m: Any, array: Abstract, index: Abstract) -> Abstract:
     before = lengths.shape(array)
     if not dots and all(part.kind == "int" for part in parts):
         at = [wrapped(m, part.value, length) for part, length in zip(parts, before) if part.value is not None]
-        m.builder.work += 1
         return Scalar(m.builder.emit("load", (array.value, *at), strong(array.type.dtype)))
     old = strides_of(m, array)
     shape: list[Value] = []
@@ -266,5 +265,4 @@ def store_element(m: Any, array: Array, index: Abstract, value: Abstract) -> Non
     if not is_own(array):
         m.builder.require_writable(array)
         m.note_store()
-    m.builder.work += 1
     m.builder.emit_effect("store", (array.value, number, *at))

@@ -20,7 +20,6 @@ from jitcore.ir.types import Type, array, strong
 def call_node(m: Any, func: object, operands: tuple[Value, ...], template: tuple[Any, ...], type: Type,
               shape: tuple[Value, ...] = (), kwnames: tuple[str, ...] = (), strict: bool = False) -> Value:
     """A call of a C function that runs no Python code for these operands.  ``strict``: it exits on what it reports."""
-    m.builder.work += 1
     attrs: dict[str, Any] = {"strict": True} if strict else {}
     return m.builder.emit("call", operands, type, shape=shape, exit=0, callee=m.builder.graph.add_object(func),
                           template=template, kwnames=kwnames, **attrs)

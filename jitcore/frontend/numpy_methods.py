@@ -118,7 +118,6 @@ def copied(m: Any, operand: Array, order: str) -> Array:
     layout = kind.layout if order == "K" else order
     if kind.ndim <= 1 or (order == "F" and kind.layout == "A"):
         layout = "C" if kind.ndim <= 1 else "F"
-    m.builder.work += 1
     return new_array(m, m.builder.emit("copy", (operand.value,), array(kind.dtype, kind.ndim, layout),
                                        shape=operand.shape, order=order))
 
@@ -137,7 +136,6 @@ def converted(m: Any, operand: Array, dtype: np.dtype) -> Array:
     if dtype == operand.type.dtype:
         return copied(m, operand, "K")
     lengths_of(m).shape(operand)                # notes the hints
-    m.builder.work += 1
     return new_array(m, cast(m, operand.value, dtype))
 
 

@@ -132,6 +132,5 @@ def reduce(m: Any, ufunc: np.ufunc, args: list[Abstract], kwargs: dict[str, Abst
     attrs = {"op": op.name, "sig": sig, "axes": None if len(reduced) == ndim else reduced, "keepdims": keepdims}
     layout = "C" if len(shape) <= 1 else operand.type.layout
     kind = array_type(dtype, len(shape), layout) if shape else strong(dtype)
-    m.builder.work += 1
     value = m.builder.emit("reduce", tuple(operands), kind, shape=shape, exit=0 if may_exit else None, **attrs)
     return wrap(m, value)

@@ -36,7 +36,6 @@ def _through_python(m: Any, fn: str, operands: list[Value], dtype: np.dtype) -> 
     """The operation on Python numbers, which exits where Python raises or the result leaves ``dtype``."""
     kind = FLOAT if dtype.kind == "f" else INT
     values = tuple(weak(m, value) for value in operands)
-    m.builder.work += 1
     result = m.builder.emit("py", values, kind, exit=0, fn=fn)
     if dtype.kind == "f":
         return Scalar(m.builder.emit("unbox", (result,), strong(dtype)))
@@ -81,7 +80,6 @@ def _integer(m: Any, op: str, operands: list[Value], dtype: np.dtype) -> Abstrac
     x, y = operands
     ufunc = np.add if op == "add" else np.subtract
     result = m.builder.emit("ew", (x, y), strong(dtype), op=ufunc.__name__, sig="LL->L")
-    m.builder.work += 1
     pair = (result, x) if op == "add" else (x, y)
     kept = m.builder.emit("ew", pair, strong(np.bool_), op="greater_equal", sig="LL->?")
     m.builder.emit_check("check", (weak(m, kept),))

@@ -63,7 +63,6 @@ def emit(m: Machine, name: str, values: tuple[Value, ...]) -> Value:
     result = python.result_type(name, types)
     if result is None:
         raise Unsupported(f"{name} of {', '.join(map(str, types))}")
-    m.builder.work += 1
     return m.builder.emit("py", values, result, exit=0 if python.can_exit(name, types) else None, fn=name)
 
 

@@ -12,6 +12,7 @@ from jitcore.bytecode import Code, decode
 from jitcore.errors import REASONS
 from jitcore.frontend import handlers  # noqa: F401  (fills the table)
 from jitcore.frontend.builder import UNREAD, Builder, is_empty
+from jitcore.frontend.gain import work_of
 from jitcore.frontend.machine import Choices, Machine, Refused, Relooped, Restart
 from jitcore.frontend.snapshot import Refusal, Snapshot, Trace
 from jitcore.frontend.state import Frame, State
@@ -25,7 +26,9 @@ MAX_RESTARTS = 64
 def trace_region(snapshot: Snapshot) -> Trace | Refusal:
     """The region from ``snapshot`` on.
 
-    A ``Refusal`` with guards holds for the states that they describe, one without for every call.
+    A ``Refusal`` with guards holds for the states that they describe, one without for every call.  A region that
+    could do nothing but restart is not made: an inlined call that is sure to raise is cut, so that the exception comes
+    out of a CALL site, where CPython's handlers see it.
     """
     line = snapshot.code.co_firstlineno
     code = decode(snapshot.code)
@@ -39,7 +42,10 @@ def trace_region(snapshot: Snapshot) -> Trace | Refusal:
         try:
             machine.run(_entry_state(snapshot, code, builder))
         except Relooped as change:
-            getattr(choices, change.kind).add(change.loop)
+            known: set[tuple[object, int]] = getattr(choices, change.kind)
+            if change.loop in known:
+                return Refusal(REASONS["loop"], line, builder.guards, builder.sources)
+            known.add(change.loop)
             continue
         except Restart as restart:
             if restart.unit not in cuts and len(cuts) < MAX_RESTARTS:
@@ -48,8 +54,15 @@ def trace_region(snapshot: Snapshot) -> Trace | Refusal:
             return Refusal(restart.cut.reason, restart.cut.line, builder.guards, builder.sources)
         except Refused as refused:
             return Refusal(str(refused), refused.line, builder.guards, builder.sources)
+        if len(builder.graph.exits) == 1:       # nothing but the restart
+            raising = next(iter(machine.raising.items()), None)
+            if raising is None or len(cuts) >= MAX_RESTARTS:
+                return Refusal(REASONS["restarts"], line, builder.guards, builder.sources)
+            cuts[raising[0]] = raising[1]
+            continue
         codes = [c for c in machine.inlined if isinstance(c, CodeType)]
-        return Trace(builder.finish(), builder.guards, builder.sources, builder.work, builder.left, codes)
+        graph = builder.finish()
+        return Trace(graph, builder.guards, builder.sources, work_of(graph, snapshot.unit == 0), builder.left, codes)
 
 
 def _cells_without_slot(code: CodeType) -> int:
