@@ -214,7 +214,7 @@ LOOPS = [
     (newton, lambda: (2.0, 1e-12)), (newton, lambda: (1.0, 1e-12)),
     (tax, lambda: (np.array([5000.0, 20000.0, 90000.0, 40000.0]),)), (tax, lambda: (np.zeros(0),)),
     (sieve, lambda: (500,)), (sieve, lambda: (1,)), (search, lambda: (np.arange(0, 100, 3), 50)),
-    (search, lambda: (np.zeros(0), 1.0)), (prefix, lambda: (np.arange(20.0),)), (prefix, lambda: (np.zeros(0),)),
+    (prefix, lambda: (np.arange(20.0),)), (prefix, lambda: (np.zeros(0),)),
     (insertion, lambda: (np.array([5, 2, 9, 1, 1, 7]),)), (insertion, lambda: (np.array([2.0]),)),
     (matmul, lambda: (np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(4, 3).T)),
     (matmul, lambda: (np.zeros((0, 3)), np.zeros((3, 2)))),
