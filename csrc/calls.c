@@ -49,6 +49,13 @@ static int site_getattr(jc_site_call *c)
     return give(c, PyObject_GetAttr(c->ops[0], c->arg));
 }
 
+/* LOAD_ATTR of 3.13 in front of a call, where what is found is no method: NULL lies above it. */
+static int site_getattr_null(jc_site_call *c)
+{
+    c->results[1] = NULL;
+    return give(c, PyObject_GetAttr(c->ops[0], c->arg)) < 0 ? JC_SITE_ERROR : 2;
+}
+
 static int site_setattr(jc_site_call *c)
 {
     return nothing(PyObject_SetAttr(c->ops[1], c->arg, c->ops[0]));
@@ -233,11 +240,61 @@ static int site_unpack(jc_site_call *c)
     return (int)c->number;
 }
 
+/* ---- with ------------------------------------------------------------------------------------- */
+static PyObject *enter_name, *exit_name;    /* interned, for the life of the process */
+
+/* A special method, looked up on the type and bound to the object [new]. */
+static PyObject *special(PyObject *o, PyObject *name)
+{
+    PyTypeObject *type = Py_TYPE(o);
+    PyObject *found = _PyType_Lookup(type, name);       /* borrowed */
+    if (found == NULL) {
+        return NULL;
+    }
+    descrgetfunc get = Py_TYPE(found)->tp_descr_get;
+    Py_INCREF(found);
+    if (get == NULL) {
+        return found;
+    }
+    PyObject *bound = get(found, o, (PyObject *)type);
+    Py_DECREF(found);
+    return bound;
+}
+
+/* `__exit__`, bound, then what `__enter__` gave.  What has not both is the interpreter's to complain of. */
+static int site_before_with(jc_site_call *c)
+{
+    PyObject *manager = c->ops[0];
+    if ((enter_name == NULL && (enter_name = PyUnicode_InternFromString("__enter__")) == NULL)
+        || (exit_name == NULL && (exit_name = PyUnicode_InternFromString("__exit__")) == NULL)) {
+        return JC_SITE_ERROR;
+    }
+    if (_PyType_Lookup(Py_TYPE(manager), enter_name) == NULL || _PyType_Lookup(Py_TYPE(manager), exit_name) == NULL) {
+        return JC_SITE_LEAVE;
+    }
+    PyObject *enter = special(manager, enter_name), *exit = enter != NULL ? special(manager, exit_name) : NULL;
+    if (exit != NULL) {
+        c->results[0] = exit;
+        c->results[1] = PyObject_CallNoArgs(enter);
+    }
+    else if (!PyErr_Occurred()) {
+        PyErr_SetString(PyExc_AttributeError, enter != NULL ? "__exit__" : "__enter__");
+    }
+    Py_XDECREF(enter);
+    if (exit == NULL || c->results[1] == NULL) {
+        Py_XDECREF(exit);
+        return JC_SITE_ERROR;
+    }
+    return 2;
+}
+
 /* ---- the table -------------------------------------------------------------------------------- */
 static const jc_site sites[] = {
     {"call", site_call, -1, 'k'},               /* callable, self or NULL, arguments, keyword arguments */
     {"call_ex", site_call_ex, 3, '-'},          /* callable, tuple, dict or NULL */
     {"getattr", site_getattr, 1, 's'},          /* object */
+    {"getattr_null", site_getattr_null, 1, 's'},    /* object; NULL above the result */
+    {"before_with", site_before_with, 1, '-'},      /* manager; its __exit__ below the result of its __enter__ */
     {"setattr", site_setattr, 2, 's'},          /* value, object */
     {"delattr", site_delattr, 1, 's'},          /* object */
     {"getitem", site_getitem, 2, '-'},          /* container, key */

@@ -135,7 +135,7 @@ static __attribute__((noinline)) bool do_exit(PyThreadState *ts, jc_frame *f, jc
         *result = NULL;
         goto out;
     }
-    long n_results = e->site_number > 0 ? e->site_number : 1;
+    long n_results = e->site_number > 2 ? e->site_number : 2;
     PyObject **results = alloca((size_t)n_results * sizeof *results);
     int given = perform(ts, f, flow, e, ops, results);
     if (JC_UNLIKELY(given == JC_SITE_LEAVE)) {

@@ -55,3 +55,9 @@ def call_ex(m: Machine, instr: Instr) -> None:
         raise Unsupported("keyword arguments that are not known")
     func, first = _callee(low, high, instr.arg.null_first)
     _call(m, func, first + items(m, args, 1000)[0], dict(kwargs.items))
+
+
+@handles("BEFORE_WITH")
+def before_with(m: Machine, instr: Instr) -> None:
+    """Entering is a site; the body is a region behind it, and leaving it in the ordinary way a call."""
+    raise Unsupported("a with statement is entered")

@@ -33,7 +33,6 @@ LEFT: dict[str, str] = {
     "PUSH_EXC_INFO": "exception handling",
     "POP_EXCEPT": "exception handling",
     "CHECK_EXC_MATCH": "exception handling",
-    "BEFORE_WITH": "a with statement",
     "WITH_EXCEPT_START": "exception handling",
     "MATCH_MAPPING": "pattern matching",
     "MATCH_SEQUENCE": "pattern matching",

@@ -40,6 +40,7 @@ _PLAIN = {
     "STORE_GLOBAL": ("store_global", 1),
     "IMPORT_NAME": ("import_name", 2),
     "UNPACK_SEQUENCE": ("unpack_sequence", 1),
+    "BEFORE_WITH": ("before_with", 1),
 }
 
 
@@ -57,8 +58,9 @@ def site(instr: Instr, stack: list[Abstract]) -> Site | None:
         return _call(instr, stack)
     if op == "CALL_EX":
         return _call_ex(instr, stack)
-    if op == "LOAD_METHOD" and arg.null_first:
-        return Site("getattr", 1, top(1), arg.name, (UNBOUND,))
+    if op == "LOAD_METHOD":
+        return Site("getattr", 1, top(1), arg.name, (UNBOUND,)) if arg.null_first else Site(
+            "getattr_null", 1, top(1), arg.name)
     if op == "BINARY":
         return Site("binary", 2, top(2), _BINARY.index(arg.op) + (len(_BINARY) if arg.inplace else 0))
     if op == "COMPARE":

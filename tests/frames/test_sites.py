@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import operator
+import sys
+import types
 from typing import Any
 
 import pytest
@@ -220,6 +222,67 @@ def test_unpack_leaves_what_only_the_interpreter_can_say(value: Any) -> None:
     plain = run(unpacked)
     with marked(unpacked, (0, region(exiting(0), objects(0), e))):
         assert run(unpacked) == plain
+
+
+def called(a: Any) -> Any:
+    return a.x(1)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="NULL lies below the callable")
+@pytest.mark.parametrize("value", [types.SimpleNamespace(x=str), types.SimpleNamespace(), 5])
+def test_an_attribute_that_is_called(value: Any) -> None:
+    unit = unit_of(called, "LOAD_ATTR")
+    e = call(slots(called, NULL, a=src(0)), (), (src(0),), unit, after(called, unit), "getattr_null", "x")
+    plain = outcome(called, value)
+    with marked(called, (0, region(exiting(0), objects(0), e))):
+        assert outcome(called, value) == plain
+
+
+def inside(a: Any) -> Any:
+    with a as v:
+        v.append(a.n // a.d)
+    return v
+
+
+class Manager:
+    def __init__(self, d: int = 1, enters: bool = True) -> None:
+        self.n, self.d, self.enters = 6, d, enters
+        self.log: list[Any] = []
+
+    def __enter__(self) -> list[Any]:
+        if not self.enters:
+            raise KeyError("shut")
+        return self.log
+
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> bool:
+        self.log.append((kind, str(value), trace and trace.tb_lineno))
+        return self.d == 0
+
+
+class Half:
+    __enter__ = Manager.__enter__
+
+
+class Broken(Manager):
+    @property
+    def __exit__(self) -> Any:      # type: ignore[override]
+        raise OSError("broken")
+
+
+@pytest.mark.parametrize("make", [Manager, lambda: Manager(0), lambda: Manager(enters=False), Half, Broken, object])
+def test_with(make: Any) -> None:
+    unit = unit_of(inside, "BEFORE_WITH")
+    e = call(slots(inside, NULL, a=src(0)), (), (src(0),), unit, after(inside, unit), "before_with")
+    plain = outcome(inside, make())
+    with marked(inside, (0, region(exiting(0), objects(0), e))):
+        assert outcome(inside, make()) == plain
+
+
+def outcome(f: Any, *args: Any) -> Any:
+    try:
+        return f(*args)
+    except Exception as error:
+        return type(error), error.args, traceback(error.__traceback__)[1:]
 
 
 def test_errors_in_sites_do_not_leak() -> None:

@@ -174,6 +174,10 @@ def perform(func: FunctionType, exit: Exit, ops: list[Any]) -> list[Any] | None:
             return [ops[0](*ops[1], **({} if ops[2] is NULL else ops[2]))]
         case "getattr":
             return [getattr(ops[0], arg)]
+        case "getattr_null":
+            return [getattr(ops[0], arg), NULL]
+        case "before_with":
+            return [ops[0].__exit__, ops[0].__enter__()]
         case "setattr":
             setattr(ops[1], arg, ops[0])
             return []

@@ -190,11 +190,11 @@ def test_generators_are_refused():
     assert Run(gen, 1).region(0).reason
 
 
-def test_with_is_left():
+def test_with():
     def f(x):
         y = x + 1
         with np.errstate(all="ignore"):
             y = y * 2
         return y
     run = check(f, 3)
-    assert run.events[-1] == "leave"
+    assert run.events[:2] == ["call call", "call before_with"] and run.events[-1] == "return", run.events
