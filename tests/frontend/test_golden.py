@@ -47,7 +47,7 @@ def sites(x, f):
     return z
 
 
-def left(x, n):
+def looping(x, n):
     total = x + 1
     for _ in range(n):
         total = total * 2
@@ -60,7 +60,7 @@ _CASES: dict[str, tuple[FunctionType, tuple[Any, ...]]] = {
     "inlined": (inlined, (np.ones(3), 1.5)),
     "branching": (branching, (5, 2.0)),
     "sites": (sites, (1.5, object())),
-    "left": (left, (np.ones(3), 100)),
+    "looping": (looping, (np.ones(3), 100)),
 }
 
 

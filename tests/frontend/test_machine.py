@@ -232,14 +232,15 @@ def loops(n):
     return total
 
 
-def test_other_loops_are_left_at_their_header():
-    check(loops, 10, events="leave")
+def test_loops_on_run_time_values_are_loops():
+    check(loops, 10, events="return")
+    check(loops, 0, events="return")
     def only_while(n):
         k = n + 1
         while k > 3:
             k -= 3
         return k
-    assert check(only_while, 10).events == ["leave"]
+    assert check(only_while, 10).events == ["return"]
     assert check(only_while, 1).events == ["return"]
 
 
