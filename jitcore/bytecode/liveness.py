@@ -23,9 +23,12 @@ _LOOKERS = frozenset(("locals", "eval", "exec", "vars", "dir", "_getframe", "cur
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Facts:
-    """``live[i]``: a bit for each local that may be read from instruction ``i`` on.  ``loops``: for the first instruction
-    of each loop the last one that jumps back to it.  ``bodies``: the instructions that lead back there.  ``joins``: the targets of jumps forward.  ``assigned``: for each
-    loop a bit for each local that is assigned in it."""
+    """``live[i]``: a bit for each local that may be read from instruction ``i`` on.
+
+    ``loops``: for the first instruction of each loop the last one that jumps back to it; ``bodies``: the instructions
+    that lead back there; ``assigned``: a bit for each local that is assigned in it.  ``joins``: the targets of jumps
+    forward.
+    """
 
     live: tuple[int, ...]
     loops: dict[int, int]

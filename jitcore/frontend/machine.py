@@ -55,7 +55,8 @@ class Choices:
     """What earlier attempts at the same region have found out.
 
     ``cuts``: instructions of the region's own frame that are not looked into, by unit.  ``native`` and ``left``: loops
-    (code object and first instruction) that are compiled as loops, and that no region contains; ``storing`` are those that store into visible arrays.
+    (code object and first instruction) that are compiled as loops, and that no region contains; ``storing`` are those
+    that store into visible arrays.
     """
 
     cuts: dict[int, Cut] = field(default_factory=dict)
@@ -318,10 +319,10 @@ class Machine:
             reason = f"{cut.reason} ({place})"
         if instr.mid:
             self._note(frame, reason, "unsupported")
-            exit = self._way_back()
-            if exit is None:
+            back = self._way_back()
+            if back is None:
                 raise Refused(reason, instr.line)
-            self.end(exit)
+            self.end(back)
             return
         wanted = None if leave else site(instr, frame.stack)
         maker = ExitMaker(self.builder)

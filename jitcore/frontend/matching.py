@@ -2,9 +2,9 @@
 
 Job: ``differences`` says in which numbers and arrays two states differ, if in nothing else; ``generalise`` puts block
 parameters in their place; ``arguments`` gives what a path hands over for them.  Invariants: two states without a
-difference are one state, object for object, aliasing included.  A *place* is a path through a state: the
-frame's number, ``'l'`` or ``'s'``, the slot, and so on into containers; an array's place may be followed by ``'d'`` and an
-axis (its length differs) or ``'h'`` (it may be seen from elsewhere).  Used by ``meeting`` alone.
+difference are one state, object for object, aliasing included.  A *place* is a path through a state: the frame's
+number, ``'locals'`` or ``'stack'``, the slot, and so on into containers; an array's place may be followed by ``'d'``
+and an axis (its length differs) or ``'h'`` (it may be seen from elsewhere).  Used by ``meeting`` alone.
 """
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ _PARTS: dict[type, tuple[str, ...]] = {
 #: The parts that must be the same.
 _FIXED: dict[type, tuple[str, ...]] = {
     Sequence: ("kind",), NativeMethod: ("name", "made_at"), Iterator: ("position", "fixed", "made_at"), Cell: ("name",),
-    View: ("what", "made_at"), RangeIterator: ("down",), Function: ("code", "obj", "made_at"), Set: ("merged", "made_at"),
+    View: ("what", "made_at"), RangeIterator: ("down",),
+    Function: ("code", "obj", "made_at"), Set: ("merged", "made_at"),
 }
 
 
@@ -69,7 +70,9 @@ def number_type(value: Abstract) -> ScalarType | None:
         if type(value.obj) is int and not -2**63 <= value.obj < 2**63:
             return None
         kind = type(value.obj)
-        return parse_type(kind.__name__) if kind in (bool, int, float, complex) else strong(value.obj.dtype)  # type: ignore[return-value,attr-defined]
+        if kind in (bool, int, float, complex):
+            return parse_type(kind.__name__)  # type: ignore[return-value]
+        return strong(value.obj.dtype)  # type: ignore[attr-defined]
     return None
 
 
@@ -112,7 +115,7 @@ class _Comparison:
 
     def pair(self, a: Abstract, b: Abstract, at: Place) -> None:
         a, b = plain(a), plain(b)
-        if a is b and (a.source is not None or type(a) not in _PARTS and not isinstance(a, Array)):
+        if a is b and (a.source is not None or (type(a) not in _PARTS and not isinstance(a, Array))):
             return
         if a.source is not None and a.source == b.source:
             return

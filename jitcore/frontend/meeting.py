@@ -28,7 +28,7 @@ MAX_VERSIONS = 5    # of a loop, for one version of the loops around it
 
 
 class Relooped(Exception):
-    """Trace again, knowing about the loop (code object and first instruction) what ``kind``, a field of ``Choices``, says."""
+    """Trace again, with ``loop`` (code object, first instruction) in ``kind``, a field of ``Choices``."""
 
     def __init__(self, loop: tuple[object, int], kind: str) -> None:
         super().__init__()

@@ -161,4 +161,5 @@ class _Copier:
         return part
 
 
-_COPIED = (Array, Cell, Dict, Function, Iterator, Method, NativeMethod, Range, RangeIterator, Sequence, Set, Slice, View)
+_COPIED = (Array, Cell, Dict, Function, Iterator, Method, NativeMethod, Range, RangeIterator, Sequence, Set, Slice,
+           View)

@@ -302,7 +302,8 @@ def _call(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: 
 
 _EVALUATORS: dict[str, Callable[[Node, Sequence[Any], tuple[int, ...], Context], Any]] = {
     "const": _const, "object": _object, "py": _py, "idx": _idx, "unbox": _unbox, "dim": _dim, "stride": _stride,
-    "bcast": _bcast, "same": _same, "wrap": _wrap, "check": _check, "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast, "splat": _splat,
+    "bcast": _bcast, "same": _same, "wrap": _wrap, "check": _check,
+    "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast, "splat": _splat,
     "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy, "store": _store, "call": _call,
 }
 

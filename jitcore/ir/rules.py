@@ -299,7 +299,8 @@ def _call(node: Node, graph: Graph) -> None:
 
 _RULES: dict[str, Callable[[Node, Graph], None]] = {
     "const": _const, "object": _object, "py": _py, "idx": _idx, "unbox": _unbox, "dim": _axis, "stride": _axis,
-    "bcast": _two_ints, "same": _two_ints, "wrap": _two_ints, "check": _check, "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast,
+    "bcast": _two_ints, "same": _two_ints, "wrap": _two_ints, "check": _check,
+    "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast,
     "splat": _splat, "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy,
     "store": _store, "call": _call,
 }

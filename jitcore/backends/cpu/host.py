@@ -355,7 +355,8 @@ class Host:
 
 def _normal(s: LLVMBuilder, x: Scalar) -> Scalar:
     """Whether a float is neither zero, subnormal, infinite nor NaN."""
-    kind, one, most = {"e": ("H", 1 << 10, 30 << 10), "f": ("I", 1 << 23, 254 << 23), "d": ("L", 1 << 52, 2046 << 52)}[x.dtype]
+    kind, one, most = {"e": ("H", 1 << 10, 30 << 10), "f": ("I", 1 << 23, 254 << 23),
+                       "d": ("L", 1 << 52, 2046 << 52)}[x.dtype]
     bits = s.and_(s.bits(x, kind), s.const(kind, (1 << (8 * ITEMSIZE[x.dtype] - 1)) - 1))
     return s.cmp("<", s.sub(bits, s.const(kind, one)), s.const(kind, most))
 
