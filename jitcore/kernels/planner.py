@@ -234,6 +234,7 @@ class _Attempt:
         kernel = Kernel(self.count, key[0], key[1])
         self.count += 1
         maker = _Maker(self, kernel, key)
+        again: list[Node] = []      # a kernel writes each of its values to one array: copies of one come later
         for node in members:
             result = node.result
             assert result is not None
@@ -247,13 +248,18 @@ class _Attempt:
                 kernel.exit = node.exit if kernel.exit is None else kernel.exit
             else:
                 arg = maker.value(result)
-                if result in self.roots:
+                if any(output.arg == arg for output in kernel.outputs):
+                    again.append(node)
+                elif result in self.roots:
                     kernel.outputs.append(Output(result, arg))
         for node in members:
-            assert node.result is not None
-            self.waiting.remove(node)
-            self.done.add(node.result)
+            if node not in again:
+                assert node.result is not None
+                self.waiting.remove(node)
+                self.done.add(node.result)
         self.steps.append(kernel)
+        for node in again:
+            self._emit([node], key)
 
     # -- values that several kernels compute ----------------------------------------------------
     def recomputed(self) -> set[Value]:
