@@ -106,6 +106,12 @@ class Machine:
                 if self._ended or self.meeting.stops(self.depth < depth):
                     break
 
+    def close(self) -> None:
+        """Let go of the snapshot's objects: nothing that is kept refers to this machine, nor it to itself."""
+        self.builder.failing = self.builder.failing_array = _no_exit
+        self.meeting.close()
+        self.state = State([])
+
     def step(self) -> None:
         """One instruction of the running frame."""
         frames = self.state.frames
@@ -357,6 +363,10 @@ class Machine:
 
 
 _LOOPS = ("GET_ITER", "FOR_ITER", "JUMP_BACKWARD")
+
+
+def _no_exit() -> int:
+    return 0
 
 
 def _only_raises(frame: Frame) -> bool:

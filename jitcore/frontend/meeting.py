@@ -72,6 +72,10 @@ class Meeting:
             found = self._facts[code.code] = facts_of(code)
         return found
 
+    def close(self) -> None:
+        """Forget the machine, and all states."""
+        self.__dict__.clear()
+
     # -- waiting ------------------------------------------------------------------------------------
     def wait(self, block: Block, state: State) -> None:
         """A path will go on in ``block``."""

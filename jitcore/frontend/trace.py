@@ -54,6 +54,8 @@ def trace_region(snapshot: Snapshot) -> Trace | Refusal:
             return Refusal(restart.cut.reason, restart.cut.line, builder.guards, builder.sources)
         except Refused as refused:
             return Refusal(str(refused), refused.line, builder.guards, builder.sources)
+        finally:
+            machine.close()
         if len(builder.graph.exits) == 1:       # nothing but the restart
             raising = next(iter(machine.raising.items()), None)
             if raising is None or len(cuts) >= MAX_RESTARTS:
