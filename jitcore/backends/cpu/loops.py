@@ -323,6 +323,8 @@ class _Compute:
         if instr.kind == "iota":
             number = s.cast(Scalar("l", b.add(self.off, i)), instr.dtype)
             return s.add(args[0], s.mul(number, args[1]))
+        if instr.kind == "copy":
+            return args[0]          # type: ignore[no-any-return]
         if instr.kind == "cast":
             value = emit_cast(s, args[0], instr.dtype)
         else:
