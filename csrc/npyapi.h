@@ -19,6 +19,8 @@ JC_HIDDEN PyObject *jc_empty(int typenum, int nd, const int64_t *dims, int order
 JC_HIDDEN PyObject *jc_empty_strided(int typenum, int nd, const int64_t *dims, const int64_t *strides);
 JC_HIDDEN void jc_korder(int nd, int nop, const int64_t *const *strides, const int64_t *dims, int64_t itemsize,
                          int64_t *out_strides);
+JC_HIDDEN void jc_copy_order(int nd, const int64_t *strides, const int64_t *dims, int64_t itemsize,
+                             int64_t *out_strides);
 JC_HIDDEN PyObject *jc_view(PyObject *base, int typenum, int nd, const int64_t *dims, const int64_t *strides,
                             char *data);
 JC_HIDDEN PyObject *jc_box_np(int typenum, const void *data);

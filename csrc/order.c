@@ -62,6 +62,26 @@ void jc_korder(int nd, int nop, const int64_t *const *strides, const int64_t *di
     }
 }
 
+/* The strides that NumPy gives to a copy in order 'K' of an array with these strides: the axes by falling size of
+ * their strides, in C order where they are equal.  Unlike for an elementwise operation a stride of 0 counts, as the
+ * smallest one.  Needs out_strides to hold nd entries. */
+void jc_copy_order(int nd, const int64_t *strides, const int64_t *dims, int64_t itemsize, int64_t *out_strides)
+{
+    int axes[JC_MAXDIMS];
+    int64_t stride = itemsize;
+    for (int i = 0; i < nd; i++) {
+        int at = i;
+        for (; at > 0 && magnitude(strides[axes[at - 1]]) < magnitude(strides[i]); at--) {
+            axes[at] = axes[at - 1];
+        }
+        axes[at] = i;
+    }
+    for (int i = nd - 1; i >= 0; i--) {
+        out_strides[axes[i]] = stride;
+        stride *= dims[axes[i]];
+    }
+}
+
 /* Runs `inner` over all elements of an iteration space of nd axes for nop operands: operand k starts at ptrs[k]
  * and moves by strides[k][axis] bytes.  The axes are taken in the order of operand order_by_op's strides, its
  * fastest innermost; axes of one element are dropped, axes that continue each other in all operands become one.
@@ -144,7 +164,7 @@ void jc_drive(jc_inner inner, int nd, const int64_t *dims, int nop, char **ptrs,
 int jc_order_symbols(PyObject *dict)
 {
     static const jc_symbol table[] = {
-        {"jc_korder", (void *)jc_korder}, {"jc_drive", (void *)jc_drive}, {NULL, NULL},
+        {"jc_korder", (void *)jc_korder}, {"jc_copy_order", (void *)jc_copy_order}, {"jc_drive", (void *)jc_drive}, {NULL, NULL},
     };
     return jc_symbols_put(dict, table);
 }

@@ -135,8 +135,10 @@ def converted(m: Any, operand: Array, dtype: np.dtype) -> Array:
     """``operand.astype(dtype)`` in K order: always a new array."""
     if dtype == operand.type.dtype:
         return copied(m, operand, "K")
-    lengths_of(m).shape(operand)                # notes the hints
-    return new_array(m, cast(m, operand.value, dtype))
+    # A copy has an order of its own where strides are 0 (a broadcast operand), unlike a ufunc's result.
+    source = copied(m, operand, "K") if operand.type.layout == "A" and operand.type.ndim > 1 else operand
+    lengths_of(m).shape(source)                 # notes the hints
+    return new_array(m, cast(m, source.value, dtype))
 
 
 @method("astype")

@@ -24,7 +24,8 @@ class Instr:
 
     ``kind``: ``'element'`` (of array ``value``, broadcast), ``'scalar'`` (``value``, the same for all),
     ``'ew'`` (``op`` with ``sig`` on ``args``), ``'cast'`` (``args[0]`` to ``dtype``), ``'iota'``
-    (``args[0] + i*args[1]``; one axis).  ``value`` is the graph value that it computes or reads.
+    (``args[0] + i*args[1]``; one axis), ``'copy'`` (``args[0]`` in the memory order of a copy of it).  ``value`` is the
+    graph value that it computes or reads.
     ``dtype`` is a canonical character.  ``exit`` is the exit to take on a report, if there is one.
     """
 

@@ -333,8 +333,8 @@ class _Maker:
             index = self._append(Instr("scalar", dtype, (), value))
         elif value in self.attempt.done or node is None or node.op not in FUSABLE:
             index = self._append(Instr("element", dtype, (), value))
-        elif node.op in ("splat", "copy"):
-            index = self.value(node.operands[0])
+        elif node.op == "splat" or (node.op == "copy" and (type.layout != "A" or type.ndim <= 1)):
+            index = self.value(node.operands[0])        # where the elements lie is known without it
         else:
             args = tuple(self.value(operand) for operand in node.operands)
             index = self._append(Instr(node.op, dtype, args, value, node.attrs.get("op", ""),

@@ -22,6 +22,7 @@ _HELPERS: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
     "jc_empty": (PTR, (I32, I32, PTR, I32)),
     "jc_empty_strided": (PTR, (I32, I32, PTR, PTR)),
     "jc_korder": (VOID, (I32, I32, PTR, PTR, I64, PTR)),
+    "jc_copy_order": (VOID, (I32, PTR, PTR, I64, PTR)),
     "jc_view": (PTR, (PTR, I32, I32, PTR, PTR, PTR)),
     "jc_call": (PTR, (PTR, PTR, PTR, I64, PTR)),
     "jc_box_int": (PTR, (I64,)),

@@ -78,7 +78,7 @@ class KernelCall:
         frame.add_to_counter(3)
 
     def _can_bail(self) -> bool:
-        return not all(instr.kind in ("element", "scalar", "iota") for instr in self.kernel.body)
+        return not all(instr.kind in ("element", "scalar", "iota", "copy") for instr in self.kernel.body)
 
     # -- strides and memory ---------------------------------------------------------------------------
     def _broadcast(self, value: Value) -> list[ir.Value]:
@@ -107,6 +107,11 @@ class KernelCall:
         """The strides that NumPy gives to the result of an instruction."""
         frame, instr = self.frame, self.kernel.body[index]
         type = instr.value.type
+        if instr.kind == "copy":
+            assert isinstance(type, ArrayType)
+            arg = instr.args[0]
+            source = strides[arg] if self.kernel.body[arg].kind == "element" else self._korder(arg, strides)
+            return self._order("jc_copy_order", type, i32(self.nd), frame.words(source))
         if instr.kind == "element":
             operands = [strides[index]]
         else:
@@ -117,9 +122,13 @@ class KernelCall:
                         for a in instr.args if self.kernel.body[a].kind != "scalar"]
         assert isinstance(type, ArrayType)
         rows = frame.words([frame.words(row) for row in operands])
+        return self._order("jc_korder", type, i32(self.nd), i32(len(operands)), rows)
+
+    def _order(self, helper: str, type: ArrayType, *args: ir.Value) -> list[ir.Value]:
+        """The strides that a helper gives to a new array of ``type``."""
+        frame = self.frame
         result = frame.alloca(I64, self.nd)
-        frame.helper("jc_korder", i32(self.nd), i32(len(operands)), rows, frame.words(self.dims),
-                     i64(type.dtype.itemsize), result)
+        frame.helper(helper, *args, frame.words(self.dims), i64(type.dtype.itemsize), result)
         return [frame.b.load(word(frame.b, result, k), typ=I64) for k in range(self.nd)]
 
     # -- the ways -------------------------------------------------------------------------------------

@@ -252,7 +252,8 @@ class _Compute:
         self.b = start(function)
         args = list(function.args)
         self.pointers = {index: args.pop(0) for index in code.inputs}
-        self.targets = {index: args.pop(0) for index in code.targets}
+        # Several outputs may hold the same elements.
+        self.targets = [(index, args.pop(0)) for index in code.targets]
         self.fixed: dict[int, Scalar] = {}
         for index in code.scalars:
             dtype = self.body[index].dtype
@@ -289,7 +290,7 @@ class _Compute:
         code, body = self.code, self.body
         work = [i for i, instr in enumerate(body)
                 if code.stages[i] == stage and instr.kind not in ("element", "scalar") and not code.is_block(instr)]
-        copied = [] if self.checked else [i for i in self.targets if code.stages[i] == stage]
+        copied = [] if self.checked else [target for target in self.targets if code.stages[target[0]] == stage]
         if not work and not copied:
             return None
         with counted_loop(self.b, self.n, f"stage{stage}") as (i, note):
@@ -305,8 +306,8 @@ class _Compute:
                 value = get(index)
                 if self._kept(index, stage):
                     s.store(value, element(self.b, self._buffer(index), i, body[index].dtype))
-            for index in copied:
-                s.store(get(index), element(self.b, self.targets[index], i, body[index].dtype))
+            for index, pointer in copied:
+                s.store(get(index), element(self.b, pointer, i, body[index].dtype))
             for bail in s.bails:
                 note(bail)
         return self.b.block.gathered
@@ -323,6 +324,8 @@ class _Compute:
         if instr.kind == "iota":
             number = s.cast(Scalar("l", b.add(self.off, i)), instr.dtype)
             return s.add(args[0], s.mul(number, args[1]))
+        if instr.kind == "copy":
+            return args[0]
         if instr.kind == "cast":
             value = emit_cast(s, args[0], instr.dtype)
         else:
