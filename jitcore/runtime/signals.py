@@ -1,0 +1,30 @@
+"""Signals while the compiler works.
+
+Job: keep Python's signal handlers out of a compilation.  They run in the main thread between any two bytecodes, also
+inside destructors and callbacks of the compiler's libraries, where the exception of a handler would be lost.
+Invariants: nothing is lost, delivery is only put off; faults of the process itself are never held back.  A signal
+that another thread receives can still have its handler called here: ``compiler`` passes its exception on.
+"""
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_NEVER_HELD = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP", "SIGKILL", "SIGSTOP", "SIGCONT"}
+_HELD = {number for number in signal.valid_signals()
+         if not (isinstance(number, signal.Signals) and number.name in _NEVER_HELD)}
+
+
+@contextmanager
+def put_off() -> Iterator[None]:
+    """Within the block, in the main thread, signals wait.  What their handlers raise is raised at its end."""
+    if not hasattr(signal, "pthread_sigmask") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
