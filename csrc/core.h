@@ -112,6 +112,7 @@ typedef struct {
     uint64_t history;           /* the last 64 runs, 1 for one in vain */
     int64_t runs;
     PyObject *spec, *keep, *label;
+    int idle;                   /* calls in turn that began here, had a frame and did no work */
 } jc_region;
 extern JC_HIDDEN PyTypeObject jc_region_type;
 
@@ -151,6 +152,15 @@ static inline void jc_region_note(jc_region *r, bool vain)
 {
     r->history = (r->history << 1) | (vain ? 1 : 0);
     if (JC_UNLIKELY(vain) && __builtin_popcountll(r->history) > 32) {
+        r->plain = true;
+    }
+}
+/* Notes whether a call that began in `r` and had a frame came through any region with work.  After 64 in turn that did
+ * not, it is not entered any more: what it leads to is left to the interpreter. */
+static inline void jc_region_note_call(jc_region *r, bool work)
+{
+    r->idle = work ? 0 : r->idle + 1;
+    if (JC_UNLIKELY(r->idle >= 64)) {
         r->plain = true;
     }
 }

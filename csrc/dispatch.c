@@ -240,9 +240,15 @@ static PyObject *enter_frame(PyThreadState *ts, jc_flow *flow, PyObject *const *
     PyObject *defaults = PyFunction_GET_DEFAULTS(flow->func);
     Py_INCREF(code);
     Py_XINCREF(defaults);       /* slots were bound to its items, and finalizers run before the exit is done */
+    jc_region *first = flow->state.region;
+    Py_XINCREF(first);
     jc_depth++;
     PyObject *result = jc_frame_enter(ts, flow->func, args, nargsf, kwnames, jc_flow_arrive, flow);
     jc_depth--;
+    if (first != NULL) {
+        jc_region_note_call(first, flow->work);
+        Py_DECREF(first);
+    }
     if (JC_UNLIKELY(!flow->arrived)) {
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);

@@ -301,7 +301,7 @@ static PyGetSetDef region_getset[] = {
     {"exit_counts", get_exit_counts, NULL, "How often native code ended at each exit.", NULL},
     {"exit_left", get_exit_left, NULL, "How often the interpreter went on from each exit.", NULL},
     {"address", get_address, NULL, "The address of its native code, 0 for none.", NULL},
-    {"thrashing", get_thrashing, NULL, "More than half of its last 64 runs were in vain: it is not entered any more.", NULL},
+    {"thrashing", get_thrashing, NULL, "It is not entered any more: more than half of its last 64 runs were in vain, or 64 calls in turn did no work.", NULL},
     {NULL},
 };
 

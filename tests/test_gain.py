@@ -1,10 +1,14 @@
 """Code that nothing is gained for is left alone, and code that gains is not."""
 from __future__ import annotations
 
+import operator
+import types
+
 import numpy as np
 import pytest
 
 import jitcore
+from jitcore.config import MAX_REGIONS_PER_ENTRY
 from jitcore.runtime.records import find_record
 
 
@@ -110,3 +114,64 @@ def test_a_helper_that_may_raise_is_inlined():
     assert jitcore.stats(guarded).native_calls == 3
     with pytest.raises(ValueError, match="-1"):
         guarded(np.arange(3.0), -1)
+
+
+class Meters:
+    """A number whose operations are all calls."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __mul__(self, other):
+        return Meters(self.value * other)
+
+    def __add__(self, other):
+        return Meters(self.value + other)
+
+
+_BOUNDED = {
+    "behind a site": lambda x, first: first([x]) * 2.0 + 1.0,
+    "in front of a site": lambda x, first: first([x * 2.0 + 1.0]),
+    "on both sides": lambda x, first: first([x * 2.0]) + 1.0,
+    "nowhere": lambda x, first: first([first([x])]),
+}
+_ARRAY, _METERS = np.arange(3.0), Meters(1.0)
+_TURNS = {
+    "arrays": [_ARRAY] * 200,
+    "objects": [_METERS] * 200,
+    "arrays and objects": [_ARRAY, _METERS] * 100,
+    "many types": [_ARRAY, _METERS, _ARRAY.astype("f4"), 2.5, np.float32(3.0)] * 40,
+    "objects after arrays": [_ARRAY] * 50 + [_METERS] * 150,
+}
+
+
+@pytest.mark.parametrize("name", _BOUNDED)
+@pytest.mark.parametrize("turn", _TURNS)
+def test_compilations_are_bounded(name, turn):
+    """No site asks for its continuation each time, and paths without work end in the interpreter."""
+    func = jitcore.accelerate(types.FunctionType(_BOUNDED[name].__code__.replace(), globals()))
+    first = operator.itemgetter(0)
+    for x in _TURNS[turn]:
+        result, expected = func(x, first), _BOUNDED[name](x, first)
+        assert type(result) is type(expected)
+        assert np.array_equal(getattr(result, "value", result), getattr(expected, "value", expected))
+    counts, record = jitcore.stats(func), find_record(func.__code__)
+    assert counts.compiles <= 12
+    if name == "nowhere" or turn == "objects":
+        assert record.left_alone
+    else:
+        assert counts.native_calls >= 50 and not record.left_alone
+    if turn == "objects after arrays":
+        entries = [entry for entry in record.entries if entry.unit == 0]
+        assert name == "nowhere" or any(entry.stages is None or entry.region.thrashing for entry in entries)
+
+
+def test_states_that_never_repeat_are_compiled_ever_more_rarely():
+    @jitcore.accelerate
+    def scaled(x, name):
+        return x * (2.0 if name == "double" else 1.0)
+
+    for i in range(200):
+        assert scaled(_ARRAY, f"name {i}").tolist() == [0.0, 1.0, 2.0]
+    assert 0 < jitcore.stats(scaled).compiles <= MAX_REGIONS_PER_ENTRY + 2
+    assert scaled(_ARRAY, "double").tolist() == [0.0, 2.0, 4.0]

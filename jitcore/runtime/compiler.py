@@ -22,7 +22,7 @@ from jitcore import _core, config, pipeline
 from jitcore.errors import REASONS
 from jitcore.frontend.snapshot import Refusal, Snapshot
 from jitcore.pipeline import Stages
-from jitcore.runtime import misses
+from jitcore.runtime import misses, signals
 from jitcore.runtime.records import Entry, Record, find_record, marked_functions, record_of
 
 _lock = threading.Lock()
@@ -42,10 +42,13 @@ def on_miss(func: FunctionType, code: CodeType, unit: int, locals: tuple[object,
         record = record_of(code)
         if record.left_alone or len(record.entries) >= config.MAX_REGIONS_PER_CODE:
             return False
+        if not _is_due(record, unit):
+            return False
         snapshot = Snapshot(func, code, unit, locals, stack, _core.UNBOUND)
         known = record.at(unit)
         try:
-            return _compile(record, snapshot, known)
+            with signals.put_off():
+                return _compile(record, snapshot, known)
         except Exception as error:
             if config.strict or _is_foreign(error):
                 raise
@@ -54,6 +57,18 @@ def on_miss(func: FunctionType, code: CodeType, unit: int, locals: tuple[object,
             return False
     finally:
         _lock.release()
+
+
+def _is_due(record: Record, unit: int) -> bool:
+    """Whether a miss at ``unit`` is worth a compilation: the first ones are; where states never repeat, ever fewer,
+    each after twice as many misses as the one before."""
+    made = record.made.get(unit, 0)
+    if made >= config.MAX_REGIONS_PER_ENTRY:
+        asked = record.asked[unit] = record.asked.get(unit, 0) + 1
+        if asked < 2 ** min(made - config.MAX_REGIONS_PER_ENTRY + 6, 62):
+            return False
+    record.made[unit] = made + 1
+    return True
 
 
 def _is_foreign(error: BaseException) -> bool:
@@ -80,8 +95,7 @@ def _compile(record: Record, snapshot: Snapshot, known: list[Entry]) -> bool:
     _install(record, Entry(snapshot.unit, result.region, result), snapshot.code, known)
     record.left.extend(left for left in result.trace.left if left not in record.left)
     _log_compiled(record, snapshot, result, seconds, miss, len(known) + 1)
-    if record.work() == 0 and _ends(result):
-        return _replace_by_negative(record, snapshot)
+    _replace_idle(record, snapshot.code)
     return True
 
 
@@ -96,11 +110,6 @@ def _install(record: Record, entry: Entry, code: CodeType, known: list[Entry]) -
         _core.count(code, "compiles")
 
 
-def _ends(stages: Stages) -> bool:
-    """Whether no exit of the region leads to a further region."""
-    return not any(exit.kind == "call" for exit in stages.trace.graph.exits)
-
-
 def _refuse(record: Record, snapshot: Snapshot, refusal: Refusal, miss: str) -> bool:
     place = f"{os.path.basename(record.file)}:{refusal.line}"
     if not refusal.guards and snapshot.unit == 0:
@@ -110,23 +119,23 @@ def _refuse(record: Record, snapshot: Snapshot, refusal: Refusal, miss: str) -> 
     _install(record, Entry(snapshot.unit, region, None, refusal), snapshot.code, record.at(snapshot.unit))
     _leave_log.info("%s: %sleft to the interpreter for these arguments: %s (%s)",
                     record.name, f"{miss}; " if miss else "", refusal.reason, place)
+    _replace_idle(record, snapshot.code)
     return True
 
 
-def _replace_by_negative(record: Record, snapshot: Snapshot) -> bool:
-    """The whole path gains nothing: for these arguments the interpreter is left alone."""
-    entries = [entry for entry in record.entries if entry.stages is not None]
-    for entry in entries:
+def _replace_idle(record: Record, code: CodeType) -> None:
+    """Regions on paths that gain nothing are replaced by negative ones, each at its own unit: for these arguments,
+    and behind these sites, the interpreter goes on."""
+    idle = record.idle()
+    for entry in idle:
         record.entries.remove(entry)
-        _core.remove_region(snapshot.code, entry.region)
+        _core.remove_region(code, entry.region)
         stages = entry.stages
         assert stages is not None
-        if entry.unit == 0:
-            refusal = Refusal(REASONS["no-work"], record.line, stages.trace.guards, stages.trace.sources)
-            region = pipeline.negative_region(refusal, record.name)
-            _install(record, Entry(0, region, None, refusal), snapshot.code, [])
-    _leave_log.info("%s: left to the interpreter for these arguments: %s", record.name, REASONS["no-work"])
-    return snapshot.unit == 0
+        refusal = Refusal(REASONS["no-work"], stages.line, stages.trace.guards, stages.trace.sources)
+        _install(record, Entry(entry.unit, pipeline.negative_region(refusal, stages.name), None, refusal), code, [])
+    if any(entry.unit == 0 for entry in idle):
+        _leave_log.info("%s: left to the interpreter for these arguments: %s", record.name, REASONS["no-work"])
 
 
 def leave_alone(record: Record, code: CodeType, reason: str, line: int = 0) -> None:

@@ -26,6 +26,17 @@ class Entry:
     stages: Stages | None
     refusal: Refusal | None = None
 
+    @property
+    def work(self) -> int:
+        """Native operations in this region."""
+        return self.stages.trace.work if self.stages is not None else 0
+
+    def next_units(self) -> set[int]:
+        """Where the CALL sites of this region go on."""
+        if self.stages is None:
+            return set()
+        return {exit.next_unit for exit in self.stages.trace.graph.exits if exit.kind == "call"}
+
 
 @dataclass
 class Record:
@@ -39,13 +50,40 @@ class Record:
     compile_seconds: float = 0.0
     left_alone: str = ""
     left: list[Left] = field(default_factory=list)
+    made: dict[int, int] = field(default_factory=dict)      # compilations and refusals by unit
+    asked: dict[int, int] = field(default_factory=dict)     # misses by unit since there were too many of them
 
     def at(self, unit: int) -> list[Entry]:
         return [entry for entry in self.entries if entry.unit == unit]
 
-    def work(self) -> int:
-        """Native operations in all regions together."""
-        return sum(entry.stages.trace.work for entry in self.entries if entry.stages is not None)
+    def reached(self, entry: Entry) -> list[Entry]:
+        """``entry`` and all that its CALL sites may lead to, as far as it is known."""
+        found, waiting = [entry], [entry]
+        while waiting:
+            units = waiting.pop().next_units()
+            more = [other for other in self.entries if other.unit in units and not any(other is e for e in found)]
+            found += more
+            waiting += more
+        return found
+
+    def idle(self) -> list[Entry]:
+        """Regions on paths without any work.
+
+        That is a region behind which some path has been gone to its end, without work in any region that can be
+        reached; behind a CALL site also none in those that lead to it.
+        """
+        regions = [entry for entry in self.entries if entry.stages is not None]
+        behind = {id(entry): self.reached(entry) for entry in regions}
+        without = [entry for entry in regions if _without_work(behind[id(entry)])]
+        return [entry for entry in without if entry.unit == 0 or not any(
+            before.work and any(other is entry for other in behind[id(before)]) for before in regions)]
+
+
+def _without_work(entries: list[Entry]) -> bool:
+    """Whether regions and those that they lead to do no work.  What has a CALL site and never ran is new: the path
+    that it was made for is not known yet."""
+    ends = [entry for entry in entries if not entry.next_units()]
+    return bool(ends) and all(entry.work == 0 and (entry in ends or entry.region.runs > 0) for entry in entries)
 
 
 _records: weakref.WeakKeyDictionary[CodeKey, Record] = weakref.WeakKeyDictionary()
