@@ -6,15 +6,14 @@ import functools
 import inspect
 import logging
 import pickle
-import subprocess
-import sys
-import textwrap
 
 import numpy as np
 import pytest
 
 import jitcore
 from jitcore.ir.text import parse_graph, print_graph
+
+from .child import run_child
 
 
 @jitcore.accelerate
@@ -216,11 +215,8 @@ def test_guard_log_names_what_changed(caplog):
     assert "2 entries" in lines[0] and "compiled in" in lines[0]
 
 
-def run_child(source: str, **env: str) -> str:
-    import os
-
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(source)], capture_output=True, text=True,
-                          env={**os.environ, **env}, check=True)
+def output_of(source: str, **env: str) -> str:
+    done = run_child(source, **env)
     return done.stdout + done.stderr
 
 
@@ -234,14 +230,14 @@ CHILD = """
 
 
 def test_jitcore_0_is_inert():
-    assert "[3. 3.] 0 0" in run_child(CHILD, JITCORE="0")
+    assert "[3. 3.] 0 0" in output_of(CHILD, JITCORE="0")
 
 
 def test_log_variable():
-    out = run_child(CHILD.replace("def f(x): return x * 2 + 1", "exec('def f(x): return x * 2 + 1')"),
+    out = output_of(CHILD.replace("def f(x): return x * 2 + 1", "exec('def f(x): return x * 2 + 1')"),
                     JITCORE_LOG="compile,graph,llvm")
     assert "jitcore.compile" in out and "ew.multiply" in out and "define" in out
 
 
 def test_cuda_is_not_imported():
-    assert "False" in run_child("import sys, jitcore; print(any(m.startswith('cuda') for m in sys.modules))")
+    assert "False" in output_of("import sys, jitcore; print(any(m.startswith('cuda') for m in sys.modules))")

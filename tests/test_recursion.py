@@ -1,11 +1,9 @@
 """A marked recursive function goes as deep as an ordinary one."""
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
-
 import pytest
+
+from .child import run_child
 
 CHILD = """
     import sys, threading
@@ -27,8 +25,7 @@ CHILD = """
 
 
 def run(*args: str) -> str:
-    return subprocess.run([sys.executable, "-c", textwrap.dedent(CHILD), *args], capture_output=True, text=True,
-                          check=True).stdout
+    return run_child(CHILD, *args).stdout
 
 
 def test_fifty_thousand_deep():

@@ -217,10 +217,16 @@ def assert_no_leak(run: Callable[[], Any], objects: tuple[Any, ...] = (), n: int
     for _ in range(min(n, 2000)):
         run()
     gc.collect()
-    counts, before, known = [sys.getrefcount(o) for o in objects], rss(), len(gc.get_objects())
-    for _ in range(n):
-        run()
-    gc.collect()
-    assert [sys.getrefcount(o) for o in objects] == counts
-    assert len(gc.get_objects()) - known < 20
-    assert rss() - before < kib
+    counts, known = [sys.getrefcount(o) for o in objects], len(gc.get_objects())
+    growth = []
+    for _ in range(3):      # a leak grows in every round; what the allocator does in a large process does not
+        before = rss()
+        for _ in range(n):
+            run()
+        gc.collect()
+        assert [sys.getrefcount(o) for o in objects] == counts
+        assert len(gc.get_objects()) - known < 20
+        growth.append(rss() - before)
+        if growth[-1] < kib:
+            return
+    raise AssertionError(f"memory grew by {growth} KiB in three rounds of {n} calls")

@@ -4,11 +4,8 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-import os
 import pickle
-import subprocess
 import sys
-import textwrap
 import threading
 import types
 from typing import Any
@@ -16,6 +13,7 @@ from typing import Any
 import pytest
 
 from jitcore import _core
+from tests.child import run_child
 from tests.frames.support import (
     NULL,
     RESTART,
@@ -275,8 +273,7 @@ def test_left_alone() -> None:
 
 
 def run_alone(text: str) -> str:
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=300,
-                          env={**os.environ, "PYTHONPATH": ":".join(p for p in sys.path if p)})
+    done = run_child(text, check=False)
     assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
     return done.stdout.strip()
 
