@@ -37,6 +37,9 @@ def _obstacle() -> str:
                 f"{NUMPY_LAST[0]}.{NUMPY_LAST[1]}")
     try:
         import jitcore._core  # noqa: F401
+    except ModuleNotFoundError:
+        return ("this is the source folder, where the extension module was not built: start Python in another folder, "
+                "or install with pip install -e .")
     except ImportError as error:
         return f"the extension module cannot be used here: {error}"
     return ""

@@ -198,7 +198,7 @@ def test_explain(capsys):
     text = capsys.readouterr().out
     assert "1 kernel" in text and "z = x * y" in text and "argument `x`" in text and "float64" in text
     jitcore.explain(f)
-    assert "1 calls, 1 native" in capsys.readouterr().out
+    assert "1 call, 1 native" in capsys.readouterr().out
 
 
 def test_guard_log_names_what_changed(caplog):

@@ -35,8 +35,9 @@ def explain(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         lines.append(f"  left alone: {record.left_alone}")
     else:
         counts = stats(func)
-        lines.append(f"  so far: {counts.calls} calls, {counts.native_calls} native, {counts.leaves} handed over, "
-                     f"{counts.site_calls} operations at CALL sites, {counts.kernels} kernels run")
+        lines.append(f"  so far: {_count(counts.calls, 'call')}, {counts.native_calls} native, {counts.leaves} handed over, "
+                     f""
+                     f"{_count(counts.site_calls, 'operation')} through Python, {_count(counts.kernels, 'kernel')} run")
     if args or kwargs or bound:
         snapshot = snapshot_of_call(func, bound + args, kwargs)
         traced = pipeline.trace(snapshot)
@@ -65,7 +66,7 @@ def _line(entry: Entry) -> int:
 
 def _region(stages: Stages, entry: Entry | None) -> list[str]:
     trace = stages.trace
-    runs = "" if entry is None else f", run {entry.region.runs} times"
+    runs = "" if entry is None else ", run once" if entry.region.runs == 1 else f", run {entry.region.runs} times"
     lines = [f"    region {stages.name}: {_count(len(trace.graph.exits) - 1, 'exit')}, "
              f"{_count(len(stages.plan.kernels()), 'kernel')}{runs}"]
     for kernel in stages.plan.kernels():
@@ -77,7 +78,10 @@ def _region(stages: Stages, entry: Entry | None) -> list[str]:
         lines.append("      handed to the interpreter or done through Python:")
         for left in trace.left:
             place = f"{os.path.basename(left.file)}:{left.line}"
-            lines.append(f"        {place}: {REASONS.get(left.kind, left.kind)}: {left.reason}")
+            kind = REASONS.get(left.kind, left.kind)
+            lines.append(f"        {place}: {left.reason} ({kind})" if left.reason != kind else f"        {place}: {kind}")
+        if entry is None and any(exit.kind == "call" for exit in trace.graph.exits):
+            lines.append("        (what comes behind that is compiled when it is first reached)")
     return lines
 
 
