@@ -35,9 +35,8 @@ def explain(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         lines.append(f"  left alone: {record.left_alone}")
     else:
         counts = stats(func)
-        lines.append(f"  so far: {_count(counts.calls, 'call')}, {counts.native_calls} native, {counts.leaves} handed over, "
-                     f""
-                     f"{_count(counts.site_calls, 'operation')} through Python, {_count(counts.kernels, 'kernel')} run")
+        lines.append(f"  so far: {_count(counts.calls, 'call')}, {counts.native_calls} native, "
+                     f"{counts.leaves} handed over, {_count(counts.site_calls, 'operation')} through Python, {_count(counts.kernels, 'kernel')} run")
     if args or kwargs or bound:
         snapshot = snapshot_of_call(func, bound + args, kwargs)
         traced = pipeline.trace(snapshot)
