@@ -36,7 +36,8 @@ def explain(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     else:
         counts = stats(func)
         lines.append(f"  so far: {_count(counts.calls, 'call')}, {counts.native_calls} native, "
-                     f"{counts.leaves} handed over, {_count(counts.site_calls, 'operation')} through Python, {_count(counts.kernels, 'kernel')} run")
+                     f"{counts.leaves} handed over, {_count(counts.site_calls, 'operation')} through Python, "
+                     f"{_count(counts.kernels, 'kernel')} run")
     if args or kwargs or bound:
         snapshot = snapshot_of_call(func, bound + args, kwargs)
         traced = pipeline.trace(snapshot)
@@ -78,7 +79,7 @@ def _region(stages: Stages, entry: Entry | None) -> list[str]:
         for left in trace.left:
             place = f"{os.path.basename(left.file)}:{left.line}"
             kind = REASONS.get(left.kind, left.kind)
-            lines.append(f"        {place}: {left.reason} ({kind})" if left.reason != kind else f"        {place}: {kind}")
+            lines.append(f"        {place}: {left.reason}" + (f" ({kind})" if left.reason != kind else ""))
         if entry is None and any(exit.kind == "call" for exit in trace.graph.exits):
             lines.append("        (what comes behind that is compiled when it is first reached)")
     return lines
