@@ -137,14 +137,26 @@ class KernelCode:
             if kernel.body[reduction.arg].kind != "element" and reduction.arg not in self.targets:
                 self.targets.append(reduction.arg)
         self.reports = any(self.reporting(instr) for instr in kernel.body)
-        #: What only its report is computed for; it is stored in scratch, or LLVM would drop it.
-        read = {a for instr in kernel.body for a in instr.args} | set(self.targets)
-        self.unread = [i for i, instr in enumerate(kernel.body) if i not in read and self.reporting(instr)]
+        #: What LLVM might not compute for every element, though it can report: it is stored in scratch.
+        self.unread = self._unread()
         self.targets += self.unread
         #: An operation on numbers that are the same for all elements: LLVM must not compute it beforehand.
         self.uniform = any(instr.args and all(kernel.body[a].kind == "scalar" for a in instr.args)
                            for instr in kernel.body)
         self._made: dict[str, ir.Function] = {}
+
+    def _unread(self) -> list[int]:
+        """Reporting instructions that nothing reads, or only a choice: LLVM drops the ones, and moves the others to
+        where the condition asks for them."""
+        sure = set(self.targets)
+        unread = []
+        for index, instr in reversed(list(enumerate(self.kernel.body))):
+            if index not in sure and self.reporting(instr):
+                unread.append(index)
+                sure.add(index)
+            if index in sure or self.is_block(instr):
+                sure.update(instr.args[:1] if instr.op == "where" else instr.args)
+        return unread[::-1]
 
     def is_block(self, instr: Instr) -> bool:
         return instr.kind == "ew" and self.lowering(instr) is None
