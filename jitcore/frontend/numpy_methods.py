@@ -290,7 +290,7 @@ def _swapaxes(m: Any, operand: Array, args: Args, kwargs: Kwargs) -> Abstract:
 def _squeeze(m: Any, operand: Array, args: Args, kwargs: Kwargs) -> Abstract:
     given = bind(m, "squeeze", args, kwargs, "axis", {"axis": None})
     if is_absent(given["axis"]):
-        return squeeze(m, operand, None)
+        return operand if operand.type.ndim == 0 else squeeze(m, operand, None)     # the object itself
     items = items_of(m, given["axis"])
     given_axes = items if items is not None else [given["axis"]]
     axes = [normalized(known_int(m, a, "an axis"), operand.type.ndim) for a in given_axes]
