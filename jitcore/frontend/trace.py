@@ -36,7 +36,7 @@ def trace_region(snapshot: Snapshot) -> Trace | Refusal:
         return Refusal(REASONS["generator"], line)
     cuts: dict[int, Cut] = {}
     while True:
-        builder = Builder(snapshot.code.co_qualname, snapshot.code.co_filename)
+        builder = Builder(snapshot.code.co_qualname, snapshot.code.co_filename, snapshot.opaque)
         machine = Machine(builder, cuts, code.code.co_nlocals + _cells_without_slot(code.code))
         try:
             machine.run(_entry_state(snapshot, code, builder))

@@ -2,8 +2,11 @@
 from __future__ import annotations
 
 import functools
+import gc
 import operator
+import sys
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -327,3 +330,29 @@ def test_made_functions_can_be_accelerated():
         made = make(X)
         np.testing.assert_array_equal(made(X), X * (X * 2.0) + 1.0)
     assert jitcore.stats(made).compiles == 1 and jitcore.stats(made).native_calls == 3
+
+
+def test_functions_and_their_cells_are_freed():
+    @jitcore.accelerate
+    def make(x, n):
+        y = x * 2.0
+
+        def fact(k, thing=y):
+            return n if k < 2 else k * fact(k - 1)
+        FIRST([fact])(3)
+        return fact
+
+    codes = [code for code in make.__code__.co_consts if isinstance(code, types.CodeType)]
+    for _ in range(10):
+        made = make(X, 1)
+    dead = weakref.ref(made)
+    del made
+    gc.collect()
+    counts, objects = [sys.getrefcount(o) for o in (*codes, make, X)], len(gc.get_objects())
+    for _ in range(2000):
+        make(X, 1)
+    gc.collect()
+    assert dead() is None and [sys.getrefcount(o) for o in (*codes, make, X)] == counts
+    assert len(gc.get_objects()) - objects < 20
+    assert jitcore.stats(make).native_calls >= 2000
+    assert jitcore.stats(make).compiles <= 6         # although its defaults are others each time
