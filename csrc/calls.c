@@ -288,6 +288,21 @@ static int site_before_with(jc_site_call *c)
     return 2;
 }
 
+/* ---- cells -------------------------------------------------------------------------------------- */
+/* The slot that the number names holds a cell of the frame's or its function's. */
+static int site_store_cell(jc_site_call *c)
+{
+    PyObject *cell = c->number < c->n_slots ? c->slots[c->number] : NULL;
+    if (cell == NULL || !PyCell_Check(cell)) {
+        PyErr_SetString(PyExc_SystemError, "store_cell finds no cell");
+        return JC_SITE_ERROR;
+    }
+    Py_INCREF(cell);            /* what the old content's finalizer runs may drop it */
+    int status = PyCell_Set(cell, c->ops[0]);
+    Py_DECREF(cell);
+    return nothing(status);
+}
+
 /* ---- the table -------------------------------------------------------------------------------- */
 static const jc_site sites[] = {
     {"call", site_call, -1, 'k'},               /* callable, self or NULL, arguments, keyword arguments */
@@ -312,6 +327,7 @@ static const jc_site sites[] = {
     {"build_string", site_build_string, -1, '-'},
     {"store_global", site_store_global, 1, 's'},
     {"delete_global", site_delete_global, 0, 's'},
+    {"store_cell", site_store_cell, 1, 'i'},    /* value; slot */
     {"import_name", site_import_name, 2, 's'},  /* level, names */
     {"iter", site_iter, 1, '-'},
     {"unpack_sequence", site_unpack, 1, 'i'},   /* sequence; count */
@@ -351,7 +367,8 @@ int jc_site_number(const jc_site *site, PyObject *arg, int n_operands, long *num
         if (*number == -1 && PyErr_Occurred()) {
             return -1;
         }
-        long limit = site->perform == site_binary ? N_BINARY : site->perform == site_unpack ? INT_MAX : Py_GE + 1;
+        bool count = site->perform == site_unpack || site->perform == site_store_cell;
+        long limit = site->perform == site_binary ? N_BINARY : count ? INT_MAX : Py_GE + 1;
         return *number < 0 || *number >= limit ? site_error(site, arg) : 0;
     case 's':
         return PyUnicode_CheckExact(arg) ? 0 : site_error(site, arg);

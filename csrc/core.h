@@ -70,6 +70,8 @@ typedef struct {
     PyObject *func;             /* whose globals and builtins hold [borrowed] */
     PyObject **ops;             /* the operands [borrowed] */
     int n;
+    PyObject **slots;           /* the frame's localsplus, n_slots of them */
+    int n_slots;
     PyObject *arg;              /* the exit's site_arg [borrowed] */
     long number;                /* the same as a number, where the site takes one */
     PyObject **results;         /* filled, in the order in which they are pushed [new] */

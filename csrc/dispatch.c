@@ -313,7 +313,7 @@ static PyObject *enter(PyObject *func, PyObject *const *args, size_t nargsf, PyO
         jc_region_note(r, false);
         t->n.kernels += s->kernels;
         t->n.helper_calls += s->calls;
-        if (JC_UNLIKELY(jc_recipe_build(e->recipe, s->src, s->out, &result) < 0)) {
+        if (JC_UNLIKELY(jc_recipe_build(e->recipe, func, s->src, s->out, &result) < 0)) {
             result = NULL;
         }
         else {

@@ -63,7 +63,7 @@ static PyObject *fail(PyThreadState *ts, jc_frame *f, int unit)
 /* Performs a site with the frame linked.  ops [stolen].  The number of results, or a code of jc_site_call. */
 static int perform(PyThreadState *ts, jc_frame *f, jc_flow *flow, jc_exit *e, PyObject **ops, PyObject **results)
 {
-    jc_site_call call = {flow->func, ops, e->n_operands, e->site_arg, e->site_number, results};
+    jc_site_call call = {flow->func, ops, e->n_operands, jc_frame_slots(f), flow->table->n_slots, e->site_arg, e->site_number, results};
     jc_frame_set_running(f, e->unit);
     jc_frame_link(ts, f);
     int n = e->site->perform(&call);
@@ -104,7 +104,7 @@ static __attribute__((noinline)) bool do_exit(PyThreadState *ts, jc_frame *f, jc
     int n = e->n_locals + e->n_stack + e->n_operands;
     PyObject **values = alloca(((size_t)n + 1) * sizeof *values);
     bool done = true;
-    int built = jc_recipe_build(e->recipe, flow->state.src, flow->state.out, values);
+    int built = jc_recipe_build(e->recipe, flow->func, flow->state.src, flow->state.out, values);
     if (JC_UNLIKELY(built < 0)) {
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
@@ -276,7 +276,7 @@ static PyObject *go_through(PyThreadState *ts, jc_frame *f, jc_flow *flow, scrat
         t->n.helper_calls += s->calls;
         jc_region_note(r, e->kind == JC_EXIT_LEAVE && r->work == 0);
         if (e->kind == JC_EXIT_RETURN) {
-            int built = jc_recipe_build(e->recipe, s->src, s->out, &result);
+            int built = jc_recipe_build(e->recipe, flow->func, s->src, s->out, &result);
             if (built < 0) {
                 result = NULL;
             }

@@ -436,6 +436,24 @@ static inline PyCodeObject *jc_function_code(PyObject *func)    /* [borrowed] */
     return (PyCodeObject *)((PyFunctionObject *)func)->func_code;
 }
 
+/* What MAKE_FUNCTION makes.  Code and globals [borrowed]; the rest [borrowed] and NULL for none, of the types and the
+ * lengths that the code asks for.  [new]; NULL with an exception set. */
+static inline PyObject *jc_function_make(PyObject *code, PyObject *globals, PyObject *defaults, PyObject *kwdefaults,
+                                         PyObject *closure, PyObject *annotations)
+{
+    PyFunctionObject *func = (PyFunctionObject *)PyFunction_New(code, globals);
+    if (func != NULL) {
+        func->func_defaults = Py_XNewRef(defaults);
+        func->func_kwdefaults = Py_XNewRef(kwdefaults);
+        func->func_closure = Py_XNewRef(closure);
+        func->func_annotations = Py_XNewRef(annotations);
+#if !JC_V311
+        func->func_version = ((PyCodeObject *)code)->co_version;
+#endif
+    }
+    return (PyObject *)func;
+}
+
 static inline vectorcallfunc jc_function_entry(PyObject *func)
 {
     return ((PyFunctionObject *)func)->vectorcall;

@@ -17,7 +17,7 @@
  *   selftest.c      doors for the tests into guards.c and recipes.c
  *   arrays.c        arrays: called by native code
  *   views.c         views of arrays
- *   order.c         memory order of results, outer loops of strided kernels
+ *   order.c         memory order of results
  *   blocks.c        block loops: short runs of elements for fused kernels
  *   reducers.c      reductions over blocks, sums in NumPy's order
  *   reports.c       floating-point reports against NumPy's errstate
@@ -86,8 +86,9 @@ JC_HIDDEN void jc_recipe_free(jc_recipe *);
 JC_HIDDEN int jc_recipe_traverse(jc_recipe *, visitproc visit, void *arg);
 JC_HIDDEN int jc_recipe_count(const jc_recipe *);
 /* Builds all objects into dst (count entries, each [new], NULL for Null).  -1 with an exception set and
- * nothing held.  src: from jc_guards_check; out: exit values. */
-JC_HIDDEN int jc_recipe_build(const jc_recipe *, PyObject *const *src, const jc_word *out, PyObject **dst);
+ * nothing held.  func: the region's function [borrowed]; src: from jc_guards_check; out: exit values. */
+JC_HIDDEN int jc_recipe_build(const jc_recipe *, PyObject *func, PyObject *const *src, const jc_word *out,
+                              PyObject **dst);
 
 /* ---- flow.c ------------------------------------------------------------------------------------ */
 JC_HIDDEN int jc_poll(void);

@@ -25,11 +25,6 @@ JC_HIDDEN PyObject *jc_view(PyObject *base, int typenum, int nd, const int64_t *
                             char *data);
 JC_HIDDEN PyObject *jc_box_np(int typenum, const void *data);
 
-/* One loop over the fastest axis: ptrs[k] advances by strides[k] bytes, n times. */
-typedef void (*jc_inner)(char **ptrs, const int64_t *strides, int64_t n, void *extra);
-JC_HIDDEN void jc_drive(jc_inner inner, int nd, const int64_t *dims, int nop, char **ptrs,
-                        const int64_t *const *strides, int order_by_op, void *extra);
-
 /* ---- reports.c ----------------------------------------------------------------------------------- */
 JC_HIDDEN void jc_reports_clear(void);
 JC_HIDDEN int jc_reports_test(void);

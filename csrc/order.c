@@ -1,4 +1,4 @@
-/* Memory order of results and the outer loops of strided kernels. */
+/* Memory order of results. */
 #include "npyapi.h"
 
 static int64_t magnitude(int64_t v)
@@ -82,89 +82,10 @@ void jc_copy_order(int nd, const int64_t *strides, const int64_t *dims, int64_t 
     }
 }
 
-/* Runs `inner` over all elements of an iteration space of nd axes for nop operands: operand k starts at ptrs[k]
- * and moves by strides[k][axis] bytes.  The axes are taken in the order of operand order_by_op's strides, its
- * fastest innermost; axes of one element are dropped, axes that continue each other in all operands become one.
- * Order of elements is therefore not C order: only for kernels whose elements are independent.
- * `inner` may change the ptrs array that it is given, but not the strides. */
-void jc_drive(jc_inner inner, int nd, const int64_t *dims, int nop, char **ptrs, const int64_t *const *strides,
-              int order_by_op, void *extra)
-{
-    enum { FEW = 8 };
-    int axes[JC_MAXDIMS], n = 0;
-    int64_t length[JC_MAXDIMS], index[JC_MAXDIMS];
-    for (int i = 0; i < nd; i++) {
-        if (dims[i] == 0) {
-            return;
-        }
-    }
-    sort_axes(nd, 1, &strides[order_by_op], dims, axes);
-
-    int64_t few_steps[(JC_MAXDIMS + 1) * FEW], *steps = few_steps;
-    char *few_ptrs[2 * FEW], **at = few_ptrs;
-    if (nop > FEW) {
-        steps = PyMem_RawMalloc((size_t)nop * (JC_MAXDIMS + 1) * sizeof(int64_t));
-        at = PyMem_RawMalloc((size_t)nop * 2 * sizeof(char *));
-        if (steps == NULL || at == NULL) {
-            Py_FatalError("jitcore: no memory for a loop's pointers");
-        }
-    }
-    for (int i = 0; i < nd; i++) {      /* steps[n * nop + k]: operand k along the n-th kept axis */
-        int axis = axes[i], joins = n > 0;
-        if (dims[axis] == 1) {
-            continue;
-        }
-        for (int k = 0; joins && k < nop; k++) {
-            joins = strides[k][axis] == steps[(n - 1) * nop + k] * length[n - 1];
-        }
-        if (joins) {
-            length[n - 1] *= dims[axis];
-            continue;
-        }
-        for (int k = 0; k < nop; k++) {
-            steps[n * nop + k] = strides[k][axis];
-        }
-        length[n] = dims[axis];
-        index[n++] = 0;
-    }
-    if (n == 0) {                       /* one element */
-        memset(steps, 0, (size_t)nop * sizeof(int64_t));
-        length[0] = 1;
-        n = 1;
-    }
-    char **given = at + nop;
-    memcpy(at, ptrs, (size_t)nop * sizeof(char *));
-    for (;;) {
-        memcpy(given, at, (size_t)nop * sizeof(char *));
-        inner(given, steps, length[0], extra);
-        int axis = 1;
-        for (; axis < n; axis++) {
-            const int64_t *step = &steps[axis * nop];
-            if (++index[axis] < length[axis]) {
-                for (int k = 0; k < nop; k++) {
-                    at[k] += step[k];
-                }
-                break;
-            }
-            index[axis] = 0;
-            for (int k = 0; k < nop; k++) {
-                at[k] -= step[k] * (length[axis] - 1);
-            }
-        }
-        if (axis >= n) {
-            break;
-        }
-    }
-    if (nop > FEW) {
-        PyMem_RawFree(steps);
-        PyMem_RawFree(at);
-    }
-}
-
 int jc_order_symbols(PyObject *dict)
 {
     static const jc_symbol table[] = {
-        {"jc_korder", (void *)jc_korder}, {"jc_copy_order", (void *)jc_copy_order}, {"jc_drive", (void *)jc_drive}, {NULL, NULL},
+        {"jc_korder", (void *)jc_korder}, {"jc_copy_order", (void *)jc_copy_order}, {NULL, NULL},
     };
     return jc_symbols_put(dict, table);
 }

@@ -6,19 +6,33 @@
  * `k` indexes src or out; `code` is i, d, ?, D for weak numbers and o for a borrowed object.  A memo names the
  * object that a recipe yields; a ref yields it again: memos come first in the order of building.
  *
+ * Functions are made as MAKE_FUNCTION makes them; where one is the content of a cell of its own closure, that cell is
+ * made empty and filled afterwards.
+ *
  * Compiled form: one array of nodes in depth-first order; a build node's items follow it. */
 #include "npyapi.h"
+#include "frame_compat.h"
 
 #define MAX_DEPTH 200
 #define FEW 16      /* memos or items that need no allocation */
 
 enum { R_CONST, R_NULL, R_SRC, R_INT, R_FLOAT, R_BOOL, R_COMPLEX, R_OBJECT, R_NUMPY, R_BUILD, R_MEMO, R_REF };
-enum { B_TUPLE, B_LIST, B_DICT, B_SET, B_SLICE, B_CELL, B_METHOD, B_RANGE, B_ITER };
+enum { B_TUPLE, B_LIST, B_DICT, B_SET, B_SLICE, B_CELL, B_METHOD, B_RANGE, B_ITER, B_FREE, B_LAST, B_FUNCTION };
 
-static const struct { const char *name; int items; } KINDS[] = {     /* items: how many, -1 any, -2 pairs */
+static const struct { const char *name; int items; } KINDS[] = {     /* items: how many, -1 any, -2 pairs, -3 the parts of a function */
     {"tuple", -1}, {"list", -1}, {"dict", -2}, {"set", -1}, {"slice", 3}, {"cell", 1}, {"method", 2}, {"range", 3},
-    {"iter", 1},
+    {"iter", 1}, {"free", 2}, {"last", 2}, {"function", -3},
 };
+
+/* The parts of a function: its code, the function that has its globals (NULL: the region's own), what it is given (NULL
+ * for nothing); cells to be filled follow. */
+enum { P_CODE, P_GLOBALS, P_DEFAULTS, P_KWDEFAULTS, P_CLOSURE, P_ANNOTATIONS, N_PARTS };
+
+/* May an item of such an object be NULL? */
+static bool may_lack(int kind)
+{
+    return kind == B_CELL || kind == B_FREE || kind == B_FUNCTION;
+}
 
 typedef struct {
     uint8_t op, kind;
@@ -73,7 +87,7 @@ static int compile_build(jc_recipe *r, PyObject *spec, int depth)
     }
     Py_ssize_t n = PyTuple_GET_SIZE(items);
     if (kind == n_kinds || n > INT32_MAX || (KINDS[kind].items >= 0 && n != KINDS[kind].items)
-        || (KINDS[kind].items == -2 && n % 2 != 0)) {
+        || (KINDS[kind].items == -2 && n % 2 != 0) || (kind == B_FUNCTION && n < N_PARTS)) {
         return bad("cannot build that");
     }
     node *made = add_node(r, R_BUILD);
@@ -83,7 +97,7 @@ static int compile_build(jc_recipe *r, PyObject *spec, int depth)
     made->kind = (uint8_t)kind;
     made->arg = (int32_t)n;
     for (Py_ssize_t i = 0; i < n; i++) {
-        if (compile(r, PyTuple_GET_ITEM(items, i), depth + 1, kind != B_CELL) < 0) {
+        if (compile(r, PyTuple_GET_ITEM(items, i), depth + 1, !may_lack(kind)) < 0) {
             return -1;
         }
     }
@@ -227,6 +241,7 @@ int jc_recipe_count(const jc_recipe *r)
 
 typedef struct {
     const node *next;
+    PyObject *func;         /* the region's function */
     PyObject *const *src;
     const jc_word *out;
     PyObject **memos;       /* new references */
@@ -240,7 +255,58 @@ static PyObject *missing(void)
     return NULL;
 }
 
-static PyObject *assemble(int kind, PyObject **items, int n)
+/* Of `given`, or of the region's function where that is NULL; NULL with an exception if it is no function. */
+static PyObject *function_of(PyObject *given, PyObject *own)
+{
+    PyObject *func = given != NULL ? given : own;
+    if (func == NULL || !PyObject_TypeCheck(func, &PyFunction_Type)) {
+        PyErr_SetString(PyExc_SystemError, "jitcore: a recipe needs a function");
+        return NULL;
+    }
+    return func;
+}
+
+static PyObject *cell_of_closure(PyObject *index, PyObject *func)
+{
+    PyObject *closure = func != NULL ? PyFunction_GET_CLOSURE(func) : NULL;
+    Py_ssize_t i = func != NULL ? PyLong_AsSsize_t(index) : -1;
+    if (i >= 0 && closure != NULL && i < PyTuple_GET_SIZE(closure)) {
+        return Py_NewRef(PyTuple_GET_ITEM(closure, i));
+    }
+    if (!PyErr_Occurred()) {
+        PyErr_SetString(PyExc_SystemError, "jitcore: a recipe needs a cell that is not there");
+    }
+    return NULL;
+}
+
+static PyObject *make_function(PyObject **items, int n, PyObject *own)
+{
+    PyObject *base = function_of(items[P_GLOBALS], own);
+    bool fit = PyCode_Check(items[P_CODE]);
+    for (int i = P_DEFAULTS; i < n; i++) {
+        PyTypeObject *type = i == P_DEFAULTS || i == P_CLOSURE ? &PyTuple_Type : i < N_PARTS ? &PyDict_Type : &PyCell_Type;
+        fit = fit && (items[i] == NULL ? i < N_PARTS : Py_IS_TYPE(items[i], type));
+    }
+    Py_ssize_t n_free = fit && items[P_CLOSURE] != NULL ? PyTuple_GET_SIZE(items[P_CLOSURE]) : 0;
+    for (Py_ssize_t i = 0; i < n_free; i++) {
+        fit = fit && PyCell_Check(PyTuple_GET_ITEM(items[P_CLOSURE], i));
+    }
+    if (!fit || n_free != PyCode_GetNumFree((PyCodeObject *)items[P_CODE])) {
+        PyErr_SetString(PyExc_SystemError, "jitcore: a recipe makes a function of parts that do not fit");
+        return NULL;
+    }
+    if (base == NULL) {
+        return NULL;
+    }
+    PyObject *made = jc_function_make(items[P_CODE], PyFunction_GET_GLOBALS(base), items[P_DEFAULTS],
+                                      items[P_KWDEFAULTS], items[P_CLOSURE], items[P_ANNOTATIONS]);
+    for (int i = N_PARTS; made != NULL && i < n; i++) {
+        PyCell_Set(items[i], made);
+    }
+    return made;
+}
+
+static PyObject *assemble(int kind, PyObject **items, int n, PyObject *own)
 {
     PyObject *made;
     int ok = 0;
@@ -265,6 +331,12 @@ static PyObject *assemble(int kind, PyObject **items, int n)
         return PyMethod_New(items[0], items[1]);
     case B_RANGE:
         return PyObject_CallFunctionObjArgs((PyObject *)&PyRange_Type, items[0], items[1], items[2], NULL);
+    case B_FREE:
+        return cell_of_closure(items[0], function_of(items[1], own));
+    case B_LAST:
+        return Py_NewRef(items[1]);
+    case B_FUNCTION:
+        return make_function(items, n, own);
     default:    /* B_ITER */
         return PyObject_GetIter(items[0]);
     }
@@ -309,7 +381,7 @@ static PyObject *build_object(builder *b, int kind, int n)
     }
     for (i = 0; i < n; i++) {
         items[i] = build(b);
-        if (items[i] == NULL && (kind != B_CELL || PyErr_Occurred())) {
+        if (items[i] == NULL && (!may_lack(kind) || PyErr_Occurred())) {
             if (!PyErr_Occurred()) {
                 missing();
             }
@@ -317,7 +389,7 @@ static PyObject *build_object(builder *b, int kind, int n)
         }
     }
     if (i == n) {
-        made = assemble(kind, items, n);
+        made = assemble(kind, items, n, b->func);
     }
     while (i-- > 0) {
         Py_XDECREF(items[i]);
@@ -365,14 +437,14 @@ static PyObject *build(builder *b)
     }
 }
 
-int jc_recipe_build(const jc_recipe *r, PyObject *const *src, const jc_word *out, PyObject **dst)
+int jc_recipe_build(const jc_recipe *r, PyObject *func, PyObject *const *src, const jc_word *out, PyObject **dst)
 {
     PyObject *few[FEW] = {NULL}, **memos = few;
     if (r->n_memos > FEW && (memos = PyMem_Calloc((size_t)r->n_memos, sizeof(PyObject *))) == NULL) {
         PyErr_NoMemory();
         return -1;
     }
-    builder b = {r->nodes, src, out, memos};
+    builder b = {r->nodes, func, src, out, memos};
     int i, done = 0;
     for (i = 0; i < r->count; i++) {
         const node *n = b.next;

@@ -265,7 +265,7 @@ static PyObject *region_run(PyObject *self, PyObject *args)
     if (e->kind != JC_EXIT_RETURN) {
         result = Py_BuildValue("OO", Py_False, Py_None);
     }
-    else if (jc_recipe_build(e->recipe, s.src, s.out, &value) == 0) {
+    else if (jc_recipe_build(e->recipe, func, s.src, s.out, &value) == 0) {
         result = Py_BuildValue("ON", Py_True, value);
     }
     jc_state_release(&s);

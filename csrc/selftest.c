@@ -153,17 +153,18 @@ static PyType_Spec guards_spec = {
 };
 
 PyDoc_STRVAR(build_doc,
-"build_recipe(spec, sources, words, unbound, /)\n--\n\n"
-"Compiles a tuple of recipes and builds them from a tuple of source objects and the bytes of the exit words.  Returns\n"
-"the objects as a tuple, `unbound` for NULL.");
+"build_recipe(spec, sources, words, unbound, func=None, /)\n--\n\n"
+"Compiles a tuple of recipes and builds them from a tuple of source objects and the bytes of the exit words, as a\n"
+"region of `func` would.  Returns the objects as a tuple, `unbound` for NULL.");
 
 static PyObject *build_recipe(PyObject *module, PyObject *args)
 {
-    PyObject *spec, *sources, *unbound, *answer = NULL;
+    PyObject *spec, *sources, *unbound, *func = Py_None, *answer = NULL;
     const char *bytes;
     Py_ssize_t size;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OO!y#O:build_recipe", &spec, &PyTuple_Type, &sources, &bytes, &size, &unbound)) {
+    if (!PyArg_ParseTuple(args, "OO!y#O|O:build_recipe", &spec, &PyTuple_Type, &sources, &bytes, &size, &unbound,
+                          &func)) {
         return NULL;
     }
     jc_recipe *r = jc_recipe_new(spec);
@@ -184,7 +185,7 @@ static PyObject *build_recipe(PyObject *module, PyObject *args)
         PyObject *o = PyTuple_GET_ITEM(sources, i);
         src[i] = o == unbound ? NULL : o;
     }
-    if (jc_recipe_build(r, src, words, dst) == 0 && (answer = PyTuple_New(count)) != NULL) {
+    if (jc_recipe_build(r, func, src, words, dst) == 0 && (answer = PyTuple_New(count)) != NULL) {
         for (int i = 0; i < count; i++) {
             PyTuple_SET_ITEM(answer, i, dst[i] != NULL ? dst[i] : Py_NewRef(unbound));
         }

@@ -89,3 +89,26 @@ def test_a_changed_global_number_needs_no_recompile():
     RATE = 3
     assert f(x)[0] == 4.0
     assert counts(f) == 2
+
+
+def test_functions_with_other_defaults_each_time():
+    @jitcore.accelerate
+    def f(x, g):
+        return g(x * 2.0) + 1.0
+
+    x = np.ones(3)
+    for k in range(200):
+        assert f(x, lambda y, k=k, *, by=2.0: y * k * by).tolist() == [4.0 * k + 1.0] * 3
+    assert counts(f) <= 6
+
+
+def test_functions_with_defaults_that_stay_are_looked_into():
+    @jitcore.accelerate
+    def f(x, g):
+        return g(x * 2.0) + 1.0
+
+    x = np.ones(3)
+    kept = [lambda y, k=k: y * k for k in range(2)]
+    for i in range(20):
+        assert f(x, kept[i % 2]).tolist() == [2.0 * (i % 2) + 1.0] * 3
+    assert counts(f) == 2 and jitcore.stats(f).site_calls == 0

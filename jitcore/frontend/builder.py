@@ -7,7 +7,7 @@ restart exit.  Only ``frontend`` uses it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ _BY_IDENTITY = (ModuleType, type, np.ufunc, np.dtype, type(len), type(np.ndarray
 class Builder:
     """Grows one region.  ``block`` is the block that nodes are appended to at present."""
 
-    def __init__(self, name: str, file: str) -> None:
+    def __init__(self, name: str, file: str, opaque: frozenset[CodeType] = frozenset()) -> None:
         self.graph = Graph(name, file)
         self.entry = self.graph.new_block()
         self.block: Block = self.entry
@@ -63,6 +63,7 @@ class Builder:
         #: Gives the exit of a check that fails in the present instruction.
         self.failing: Callable[[], int] = lambda: 0
         self.failing_array: Callable[[], int] = lambda: 0
+        self._opaque = opaque
         self._by_source: dict[Source, Abstract] = {}
         self._dims: dict[tuple[Source, int], Value] = {}
         self._dim_owner: dict[Value, tuple[Source, int]] = {}
@@ -111,7 +112,7 @@ class Builder:
             self.guard(LengthIs(source, len(obj)))  # type: ignore[arg-type]
             items: list[Abstract] = [Lazy(item, Item(source, i)) for i, item in enumerate(obj)]  # type: ignore[arg-type,var-annotated]
             return Sequence(kind.__name__, items, source)
-        if isinstance(obj, FunctionType):
+        if isinstance(obj, FunctionType) and obj.__code__ not in self._opaque:
             self.guard(FunctionIs(source, obj.__code__, obj.__defaults__, obj.__kwdefaults__))
             cells = tuple(
                 Cell(UNREAD if is_empty(cell) else Lazy(cell.cell_contents, Closure(i, name, source)), name,

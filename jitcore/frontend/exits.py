@@ -28,7 +28,7 @@ from jitcore.frontend.values import (
     Unbound,
     View,
 )
-from jitcore.guards.sources import Closure, Constant
+from jitcore.guards.sources import Closure, Constant, Source
 from jitcore.ir.graph import Value
 from jitcore.ir.recipe import NULL, Build, Const, FromSource, FromValue, Recipe
 
@@ -48,7 +48,8 @@ class ExitMaker:
         self.builder = builder
         self._values: list[Value] = []
         self._memo: dict[int, Recipe] = {}
-        self._open: set[int] = set()
+        self._open: dict[int, Abstract] = {}
+        self._late: dict[int, list[tuple[Cell, Recipe]]] = {}
         self._keep: list[Abstract] = []        # ids in the memo stay taken
 
     @property
@@ -77,13 +78,23 @@ class ExitMaker:
         if known is not None:
             return known
         if id(value) in self._open:
-            raise Unbuildable("a container that contains itself", None)
-        self._open.add(id(value))
+            makers = [v.made_at for v in self._open.values() if isinstance(v, Function)]
+            raise Unbuildable("a container that contains itself", makers[-1] if makers else None)
+        if isinstance(value, Cell) and value.source is None and _made_inside(value.content):
+            if id(value.content) in self._open:
+                return self._late_cell(value, value.content)
+            self.make(value.content)        # which may refer to the cell
+            if id(value) in self._memo:
+                return self._memo[id(value)]
+        self._open[id(value)] = value
         recipe = self._make(value)
-        self._open.discard(id(value))
+        del self._open[id(value)]
+        self._remember(value, recipe)
+        return recipe
+
+    def _remember(self, value: Abstract, recipe: Recipe) -> None:
         self._memo[id(value)] = recipe
         self._keep.append(value)
-        return recipe
 
     def _make(self, value: Abstract) -> Recipe:
         if isinstance(value, Unbound):
@@ -114,9 +125,10 @@ class ExitMaker:
             return self._iterator(value)
         if isinstance(value, RangeIterator):
             return Build("iter", (Build("range", self.all([value.position, value.stop, value.step])),))
-        if isinstance(value, (Function, NativeMethod, View)):
-            what = value.code.co_qualname if isinstance(value, Function) else "a view of a dict" if isinstance(
-                value, View) else f"method {value.name}"
+        if isinstance(value, Function):
+            return self._function(value)
+        if isinstance(value, (NativeMethod, View)):
+            what = "a view of a dict" if isinstance(value, View) else f"method {value.name}"
             raise Unbuildable(what, value.made_at)
         raise Unbuildable(type(value).__name__, None)
 
@@ -139,8 +151,40 @@ class ExitMaker:
         if cell.source is None:
             return Build("cell", (self.make(cell.content),))
         if isinstance(cell.source, Closure):
-            raise Unbuildable(f"the cell of {cell.name}", None)
+            base = cell.source.base
+            return Build("free", (Const(cell.source.index), NULL if base is None else self._object_at(base)))
         return FromSource(self.builder.source_index(cell.source))
+
+    def _object_at(self, source: Source) -> Recipe:
+        return Const(source.obj) if isinstance(source, Constant) else FromSource(self.builder.source_index(source))
+
+    def _function(self, func: Function) -> Recipe:
+        """A function made inside.  Cells of its closure that hold it are made empty, and filled with it."""
+        base = func.globals_source
+        items = [Const(func.code), NULL if base is None else self._object_at(base),
+                 Build("tuple", self.all(list(func.defaults))) if func.defaults else NULL]
+        kwdefaults = tuple(r for name, value in func.kwdefaults.items() for r in (Const(name), self.make(value)))
+        items.append(Build("dict", kwdefaults) if kwdefaults else NULL)
+        items.append(Build("tuple", self.all(list(func.closure))) if func.closure else NULL)
+        items.append(NULL if func.annotations is None else self._annotations(func, func.annotations))
+        late = self._late.pop(id(func), [])
+        recipe = Build("function", (*items, *(cell for _, cell in late)))
+        for cell, made in late:
+            self._memo[id(cell)] = Build("last", (recipe, made))
+        return recipe
+
+    def _annotations(self, func: Function, value: Abstract) -> Recipe:
+        if isinstance(value, Known) and type(value.obj) is tuple:
+            return Build("dict", tuple(map(Const, value.obj)))
+        if isinstance(value, Sequence):
+            return Build("dict", self.all(value.items))
+        raise Unbuildable(f"the annotations of {func.code.co_name}", func.made_at)
+
+    def _late_cell(self, cell: Cell, func: Abstract) -> Recipe:
+        recipe = Build("cell", (NULL,))
+        self._late.setdefault(id(func), []).append((cell, recipe))
+        self._remember(cell, recipe)
+        return recipe
 
     def _iterator(self, value: Iterator) -> Recipe:
         if value.position == 0 and isinstance(value.over, (Sequence, Range, Known)):
@@ -159,3 +203,7 @@ class ExitMaker:
             self._memo[id(value)] = known
             self._keep.append(value)
         return known
+
+
+def _made_inside(value: Abstract) -> bool:
+    return isinstance(value, Function) and value.source is None

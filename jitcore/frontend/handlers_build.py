@@ -199,7 +199,7 @@ def _unpacked(m: Machine, value: Abstract) -> list[Abstract]:
 # -- functions ----------------------------------------------------------------------------------------
 @handles("MAKE_FUNCTION")
 def make_function(m: Machine, instr: Instr) -> None:
-    """A function made inside: it may be called; as an object it is left to the interpreter."""
+    """A function made inside: it may be called, and an exit makes the object."""
     m.check_cut()
     frame = m.frame
     code = m.force(frame.pop())
@@ -217,7 +217,7 @@ def set_function_attribute(m: Machine, instr: Instr) -> None:
     value, func = m.frame.pop_n(2)
     assert isinstance(func, Function) and func.obj is None
     new = Function(func.code, func.globals, func.closure, func.defaults, func.kwdefaults)
-    new.globals_source, new.made_at = func.globals_source, func.made_at
+    new.globals_source, new.made_at, new.annotations = func.globals_source, func.made_at, func.annotations
     _attribute(m, new, instr.arg, value)
     m.frame.push(new)
 
@@ -225,6 +225,7 @@ def set_function_attribute(m: Machine, instr: Instr) -> None:
 def _attribute(m: Machine, func: Function, name: str, value: Abstract) -> None:
     value = m.force(value)
     if name == "annotations":
+        func.annotations = value
         return
     if name == "kwdefaults":
         if not isinstance(value, Dict):

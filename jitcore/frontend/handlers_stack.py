@@ -105,7 +105,7 @@ def load_deref(m: Machine, instr: Instr) -> None:
 def store_deref(m: Machine, instr: Instr) -> None:
     cell = _cell(m, instr.arg)
     if cell.source is not None:
-        raise Leaves(f"a store to {cell.name}, a variable that other functions see")
+        raise Unsupported(f"a store to {cell.name}, a variable that other functions see")
     cell.content = m.frame.pop()
 
 

@@ -38,6 +38,7 @@ _PLAIN = {
     "DELETE_ATTR": ("delattr", 1),
     "UNARY": ("unary", 1),
     "STORE_GLOBAL": ("store_global", 1),
+    "STORE_DEREF": ("store_cell", 1),
     "IMPORT_NAME": ("import_name", 2),
     "UNPACK_SEQUENCE": ("unpack_sequence", 1),
     "BEFORE_WITH": ("before_with", 1),

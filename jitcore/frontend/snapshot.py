@@ -17,7 +17,8 @@ from jitcore.ir.graph import Graph
 class Snapshot:
     """A frame's state: ``locals`` are its ``localsplus``, ``stack`` its operands, bottom first.
 
-    ``unbound`` is the object that stands for NULL in both.
+    ``unbound`` is the object that stands for NULL in both.  Functions with a code of ``opaque`` are not looked into:
+    they are known to be made anew, with other defaults, from call to call.
     """
 
     func: FunctionType
@@ -26,6 +27,7 @@ class Snapshot:
     locals: tuple[object, ...]
     stack: tuple[object, ...]
     unbound: object = None
+    opaque: frozenset[CodeType] = frozenset()
 
 
 @dataclass

@@ -183,10 +183,11 @@ class Function(Abstract):
     Read from a source: ``obj`` is it, guarded with ``FunctionIs``.  Made inside the region by MAKE_FUNCTION:
     ``obj`` is None, the parts are abstract, and ``made_at`` is the unit of the region's own frame at which
     it was made.  ``globals`` is the dict object of its globals, ``globals_source`` the function that they are
-    read through (None: the region's own).
+    read through (None: the region's own).  ``annotations``: of one made inside, a tuple of names and values in turn.
     """
 
-    __slots__ = ("code", "globals", "closure", "defaults", "kwdefaults", "obj", "made_at", "globals_source")
+    __slots__ = ("code", "globals", "closure", "defaults", "kwdefaults", "obj", "made_at", "globals_source",
+                 "annotations")
 
     def __init__(self, code: CodeType, globals: dict[str, Any], closure: tuple[Cell, ...],
                  defaults: tuple[Abstract, ...], kwdefaults: dict[str, Abstract], obj: object | None = None,
@@ -196,6 +197,7 @@ class Function(Abstract):
         self.defaults, self.kwdefaults, self.obj = defaults, kwdefaults, obj
         self.made_at: int | None = None
         self.globals_source = source
+        self.annotations: Abstract | None = None
 
 
 class Method(Abstract):

@@ -47,7 +47,12 @@ class Build(Recipe):
 
     ``kind`` is ``'tuple'``, ``'list'``, ``'dict'`` (keys and values in turn), ``'set'``,
     ``'slice'`` (three items), ``'cell'`` (one item, ``Null`` for an empty cell), ``'method'``
-    (function, self), ``'range'`` (three items), ``'iter'`` (``iter()`` of one item).
+    (function, self), ``'range'`` (three items), ``'iter'`` (``iter()`` of one item), ``'free'`` (an index, and a
+    function or ``Null`` for the region's own: that cell of its closure), ``'last'`` (two items: the second, made after
+    the first).
+
+    ``'function'``: code, the function whose globals it gets (``Null``: the region's own), defaults, keyword defaults,
+    closure, annotations (each a tuple or dict, or ``Null``), then cells that get the new function as their content.
     """
 
     kind: str

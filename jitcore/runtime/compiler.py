@@ -46,6 +46,8 @@ def on_miss(func: FunctionType, code: CodeType, unit: int, locals: tuple[object,
             return False
         snapshot = Snapshot(func, code, unit, locals, stack, _core.UNBOUND)
         known = record.at(unit)
+        record.opaque |= misses.functions_made_anew(known, snapshot)
+        snapshot.opaque = frozenset(record.opaque)
         try:
             with signals.put_off():
                 return _compile(record, snapshot, known)

@@ -5,8 +5,13 @@ evaluator of guards, which runs no user code.  Called by ``runtime.compiler``.
 """
 from __future__ import annotations
 
+from collections import Counter
+from types import CodeType, FunctionType
+
 from jitcore.frontend.snapshot import Snapshot
 from jitcore.guards import explain, reference
+from jitcore.guards.guard import FunctionIs
+from jitcore.guards.pack import fixes_type
 from jitcore.runtime.records import Entry
 
 
@@ -23,3 +28,21 @@ def describe(entries: list[Entry], snapshot: Snapshot) -> str:
             best = failed
             text = explain.describe(trace.guards[failed], snapshot.func, values, snapshot.unbound)
     return text
+
+
+def functions_made_anew(entries: list[Entry], snapshot: Snapshot) -> set[CodeType]:
+    """Codes of functions that two of ``entries``, which fit up to there, met with other defaults: such a function is
+    made by each call, and regions that know its defaults do not fit again."""
+    values = reference.FrameValues(snapshot.func, snapshot.locals + snapshot.stack, snapshot.unbound)
+    found: Counter[CodeType] = Counter()
+    for entry in entries:
+        trace = entry.stages.trace if entry.stages is not None else entry.refusal
+        if trace is None or not any(isinstance(guard, FunctionIs) for guard in trace.guards):
+            continue
+        failed = reference.first_failure(trace.guards, snapshot.func, values.locals, snapshot.unbound)
+        guard = trace.guards[failed] if failed is not None else None
+        if isinstance(guard, FunctionIs):
+            met = reference.read(guard.source, values, {g.source: g.type for g in trace.guards if fixes_type(g)})
+            if isinstance(met, FunctionType) and met.__code__ is guard.code:
+                found[guard.code] += 1
+    return {code for code, n in found.items() if n > 1}

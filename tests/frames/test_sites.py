@@ -188,6 +188,36 @@ def test_text() -> None:
     assert perform("build_string", ()) == ""
 
 
+def celled(a: Any, b: Any, c: Any) -> Any:
+    stand_in(lambda: a, b, c)
+    return a
+
+
+class Finalized:
+    def __init__(self, act: Any) -> None:
+        self.act = act
+
+    def __del__(self) -> None:
+        self.act()
+
+
+def test_cells() -> None:
+    unit, behind = call_of(celled, "stand_in")[0], unit_of(celled, "POP_TOP")
+    cell, seen = types.CellType(1), []
+    e = call((src(0), src(1), src(2)), (), (src(1),), unit, behind + 1, "store_cell", 0)
+    with marked(celled, (0, region(exiting(0), objects(0, 1, 2), e))):
+        assert celled(cell, 5, 0) == 5 and cell.cell_contents == 5
+        cell.cell_contents = Finalized(lambda: seen.append(cell.cell_contents))
+        assert celled(cell, 6, 0) == 6 and seen == [6]
+        assert celled(types.CellType(), 7, 0) == 7
+        assert_no_leak(lambda: celled(cell, [8], 0), (cell, celled), 3000)
+        with pytest.raises(SystemError, match="finds no cell"):
+            celled(3, 5, 0)
+    e = call((src(0), src(1), src(2)), (), (src(1),), unit, behind + 1, "store_cell", 1000)
+    with marked(celled, (0, region(exiting(0), objects(0, 1, 2), e))), pytest.raises(SystemError, match="no cell"):
+        celled(cell, 5, 0)
+
+
 def test_names() -> None:
     do("store_global", (src(0),), "stored_by_a_site", (5, 0, 0))
     assert globals()["stored_by_a_site"] == 5

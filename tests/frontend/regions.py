@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from types import CellType, FunctionType, MethodType
+from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
 from jitcore.frontend.snapshot import Refusal, Snapshot, Trace
@@ -61,7 +61,7 @@ class Run:
                 return self.interpret(exit.unit)
             operands = objects[len(exit.locals) + len(exit.stack):]
             try:
-                results = perform(self.func, exit, operands)
+                results = perform(self.func, exit, operands, self.frame.slots)
             except Exception as error:
                 return self.interpret(exit.unit, error)
             if results is None:
@@ -95,7 +95,7 @@ class Run:
         sources = [read(source, values, versions) for source in trace.sources]
         recipes = [exit.result] if exit.kind == "return" else [*exit.locals, *exit.stack, *exit.operands]
         memo: dict[int, Any] = {}
-        return exit, [build(recipe, sources, out, memo) for recipe in recipes if recipe is not None]
+        return exit, [build(self.func, recipe, sources, out, memo) for recipe in recipes if recipe is not None]
 
     def rebuild(self, exit: Exit, objects: list[Any]) -> None:
         n = len(exit.locals)
@@ -131,14 +131,14 @@ class Run:
             index = index + 1 if to is None else frame.code.at(to)
 
 
-def build(recipe: Recipe, sources: list[Any], values: list[Any], memo: dict[int, Any]) -> Any:
-    """The object that ``recipe`` describes."""
+def build(func: FunctionType, recipe: Recipe, sources: list[Any], values: list[Any], memo: dict[int, Any]) -> Any:
+    """The object that ``recipe`` describes, in a region of ``func``."""
     if id(recipe) not in memo:
-        memo[id(recipe)] = _build(recipe, sources, values, memo)
+        memo[id(recipe)] = _build(func, recipe, sources, values, memo)
     return memo[id(recipe)]
 
 
-def _build(recipe: Recipe, sources: list[Any], values: list[Any], memo: dict[int, Any]) -> Any:
+def _build(func: FunctionType, recipe: Recipe, sources: list[Any], values: list[Any], memo: dict[int, Any]) -> Any:
     match recipe:
         case Const(obj=obj):
             return obj
@@ -149,7 +149,13 @@ def _build(recipe: Recipe, sources: list[Any], values: list[Any], memo: dict[int
         case FromValue(index=index):
             return values[index]
         case Build(kind=kind, items=items):
-            made = [build(item, sources, values, memo) for item in items]
+            made = [build(func, item, sources, values, memo) for item in items]
+            if kind == "function":
+                return _function(func, *made)
+            if kind == "free":
+                return ((func if made[1] is NULL else made[1]).__closure__ or ())[made[0]]
+            if kind == "last":
+                return made[1]
             if kind == "dict":
                 return dict(zip(made[::2], made[1::2]))
             if kind == "cell":
@@ -161,8 +167,20 @@ def _build(recipe: Recipe, sources: list[Any], values: list[Any], memo: dict[int
     raise AssertionError(recipe)
 
 
-def perform(func: FunctionType, exit: Exit, ops: list[Any]) -> list[Any] | None:
-    """What ``csrc/calls.c`` does for a site: the objects that it pushes."""
+def _function(own: FunctionType, code: CodeType, base: Any, defaults: Any, kwdefaults: Any, closure: Any,
+              annotations: Any, *cells: CellType) -> FunctionType:
+    base = own if base is NULL else base
+    made = FunctionType(code, base.__globals__, None, None if defaults is NULL else defaults,
+                        () if closure is NULL else closure)
+    made.__kwdefaults__ = None if kwdefaults is NULL else kwdefaults
+    made.__annotations__ = {} if annotations is NULL else annotations
+    for cell in cells:
+        cell.cell_contents = made
+    return made
+
+
+def perform(func: FunctionType, exit: Exit, ops: list[Any], slots: list[Any]) -> list[Any] | None:
+    """What ``csrc/calls.c`` does for a site in a frame with these ``slots``: the objects that it pushes."""
     arg = exit.site_arg
     match exit.site:
         case "call":
@@ -212,6 +230,9 @@ def perform(func: FunctionType, exit: Exit, ops: list[Any]) -> list[Any] | None:
             return ["".join(ops)]
         case "store_global":
             func.__globals__[arg] = ops[0]
+            return []
+        case "store_cell":
+            slots[arg].cell_contents = ops[0]
             return []
         case "import_name":
             return [__import__(arg, func.__globals__, None, ops[1], ops[0])]

@@ -116,14 +116,15 @@ def test_nonlocal_of_an_inner_function():
     check(counter, 3, events="return")
 
 
-def test_function_that_escapes_is_left_to_the_interpreter():
+def test_function_that_escapes_is_made_at_the_exit():
     def f(x):
         y = x * 2
         g = lambda z: z + y  # noqa: E731
         return g
     run = Run(f, 3)
-    assert run.go()(4) == 10
-    assert run.events[-1] == "leave"
+    made = run.go()
+    assert made(4) == 10 and made.__code__ is f(3).__code__
+    assert run.events == ["return"]
 
 
 def test_recursion():

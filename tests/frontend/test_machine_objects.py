@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import sys
 import types
 from typing import Any
@@ -198,3 +199,36 @@ def test_with():
         return y
     run = check(f, 3)
     assert run.events[:2] == ["call call", "call before_with"] and run.events[-1] == "return", run.events
+
+
+def test_functions_that_escape():
+    """What an exit makes of functions, and of the cells that they share with the frame and with one another."""
+    def counter(x):
+        n = x
+
+        def up(k=x, *, by: int = 1):
+            nonlocal n
+            n = n + k * by
+            return n
+        first = OPAQUE(up)
+        n = n * 10
+        return first, OPAQUE(up), n, OPAQUE(lambda: up(by=3)), n
+    run = check(counter, 3)
+    assert run.events[0] == "call call" and "call store_cell" in run.events and run.events[-1] == "return", run.events
+
+    def even_and_odd(n):
+        def even(k):
+            return True if k == 0 else odd(k - 1)
+
+        def odd(k):
+            return False if k == 0 else even(k - 1)
+        return OPAQUE(lambda: odd(n)), OPAQUE(lambda: even(n))
+    check(even_and_odd, 7, events="call call, call call, return")
+
+    def of_the_closure(x):
+        return OPAQUE(lambda: (x, RATE, factor))
+    factor = 4
+    check(of_the_closure, 2, events="call call, return")
+
+
+OPAQUE = operator.methodcaller("__call__")        # a call of its argument that is not looked into

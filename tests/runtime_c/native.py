@@ -52,13 +52,3 @@ def korder(shape: Sequence[int], strides: Sequence[Sequence[int]], itemsize: int
     _korder(len(shape), len(strides), rows, longs(shape), itemsize, out)
     del kept
     return tuple(out[:len(shape)])
-
-
-INNER = ctypes.PYFUNCTYPE(None, ctypes.POINTER(ptr), ctypes.POINTER(i64), i64, ptr)
-_drive = function("jc_drive", None, INNER, i32, ptr, i32, ptr, ptr, i32, ptr)
-
-
-def drive(inner, shape: Sequence[int], addresses: Sequence[int], strides: Sequence[Sequence[int]], by: int) -> None:
-    rows, kept = long_rows(strides)
-    _drive(INNER(inner), len(shape), longs(shape), len(addresses), (ptr * len(addresses))(*addresses), rows, by, None)
-    del kept

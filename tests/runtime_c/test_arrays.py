@@ -156,47 +156,6 @@ def test_is_array():
         assert not check(other, 12, 1, ord("C"))
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_drive_visits_every_element_once(seed):
-    rng = np.random.default_rng(seed)
-    for _ in range(60):
-        shape = tuple(int(n) for n in rng.choice([0, 1, 2, 3, 4], rng.integers(0, 6), p=[0.02, 0.2, 0.26, 0.26, 0.26]))
-        operands = [np.broadcast_to(random_operand(rng, shape), shape) for _ in range(rng.integers(1, 4))]
-        out = np.full(shape, -1.0)
-        by = int(rng.integers(0, len(operands) + 1))
-        arrays = [*operands, out]
-        calls, seen = [], []
-
-        def inner(ptrs, strides, n, extra, arrays=arrays, calls=calls, seen=seen):
-            calls.append(n)
-            for i in range(n):
-                seen.append(tuple(ptrs[k] + i * strides[k] for k in range(len(arrays))))
-
-        strides = [[0 if n == 1 else s for n, s in zip(a.shape, a.strides)] for a in arrays]
-        native.drive(inner, shape, [address(a) for a in arrays], strides, by)
-        want = {tuple(address(a) + sum(i * s for i, s in zip(index, row)) for a, row in zip(arrays, strides))
-                for index in np.ndindex(*shape)}
-        assert len(seen) == out.size and set(seen) == want
-        if calls and all(a.flags.c_contiguous for a in arrays) and out.size:
-            assert calls == [out.size]              # all axes become one
-
-
-def test_drive_takes_the_fastest_axis_innermost():
-    a = np.zeros((6, 7)).T[::2]
-    calls = []
-    native.drive(lambda ptrs, strides, n, extra: calls.append((n, strides[0])), a.shape, [address(a)], [a.strides], 0)
-    assert calls == [(4, 16)] * 6
-
-
-def test_drive_with_as_many_axes_as_numpy_has():
-    a = np.zeros((1,) * 60 + (2, 1, 3, 2))
-    count = []
-    arrays = [a] * 12
-    native.drive(lambda ptrs, strides, n, extra: count.append(n), a.shape, [address(x) for x in arrays],
-                 [x.strides for x in arrays], 3)
-    assert sum(count) == 12
-
-
 def test_boxes_and_tuples():
     obj, i64, f64 = native.obj, native.i64, ctypes.c_double
     assert native.function("jc_box_int", obj, i64)(-2**63) == -2**63

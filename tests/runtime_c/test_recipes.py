@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import struct
 import sys
-from types import CellType, MethodType
+from types import CellType, FunctionType, MethodType
 
 import numpy as np
 import pytest
@@ -20,8 +20,8 @@ UNBOUND = object()
 DTYPES = "?bBhHiIlLqQefdFD"
 
 
-def build(spec, sources=(), words=b""):
-    return _core.build_recipe(spec, tuple(sources), words, UNBOUND)
+def build(spec, sources=(), words=b"", func=None):
+    return _core.build_recipe(spec, tuple(sources), words, UNBOUND, func)
 
 
 def test_python_numbers():
@@ -184,3 +184,95 @@ def test_packed_exits_give_back_what_went_in(values, data):
     got = build(spec[1], (), words)
     assert repr(got) == repr(tuple(value for _, value in known))
     assert len({id(o) for o in got if isinstance(o, list)}) == sum(isinstance(v, list) for _, v in known)
+
+
+def _parts(func):
+    null = ("null",)
+    return [("const", func.__code__), null, null, null, null, null]
+
+
+def test_functions_are_as_make_function_makes_them():
+    def plain(x, y=1, *, z=2):
+        """What it does."""
+        return x, y, z, DTYPES
+
+    defaults, kwdefaults, notes = (5,), {"z": 6}, {"x": int, "return": "text"}
+    parts = _parts(plain)
+    parts[2:4] = ("const", defaults), ("const", kwdefaults)
+    parts[5] = ("const", notes)
+    made, again = build((("build", "function", tuple(parts)),) * 2, (), b"", plain)
+    assert made is not again and type(made) is FunctionType and made(1) == (1, 5, 6, DTYPES)
+    assert made.__defaults__ is defaults and made.__kwdefaults__ is kwdefaults and made.__annotations__ == notes
+    for name in ("__code__", "__globals__", "__name__", "__qualname__", "__module__", "__doc__", "__builtins__"):
+        assert getattr(made, name) == getattr(plain, name), name
+    assert made.__closure__ is None and made.__dict__ == {}
+    bare, = build((("build", "function", tuple(_parts(plain))),), (), b"", plain)
+    assert bare.__defaults__ is bare.__kwdefaults__ is None and bare.__annotations__ == {}
+
+
+def test_globals_are_those_of_a_function():
+    other = FunctionType(compile("0", "", "eval"), {"__name__": "elsewhere"})
+    parts = _parts(lambda: DTYPES)
+    parts[1] = ("src", 0)
+    made, = build((("build", "function", tuple(parts)),), (other,), b"", test_python_numbers)
+    assert made.__globals__ is other.__globals__ and made.__module__ == "elsewhere"
+    for func in (None, 3):
+        with pytest.raises(SystemError, match="needs a function"):
+            build((("build", "function", tuple(_parts(lambda: 0))),), (), b"", func)
+
+
+def test_a_function_in_its_own_closure():
+    def outer(n):
+        def fact(k):
+            return 1 if k < n else k * fact(k - 1)
+        return fact
+
+    like = outer(2)
+    fact, n = r.Build("cell", (r.NULL,)), r.Build("cell", (r.Const(2),))
+    closure = r.Build("tuple", (fact, n))
+    func = r.Build("function", (r.Const(like.__code__), r.NULL, r.NULL, r.NULL, closure, r.NULL, fact))
+    spec, _ = pack_exit(Exit("leave", (), locals=(r.Build("last", (func, fact)), n, func)))
+    for _ in range(3):
+        cell, number, made = build(spec[1], (), b"", like)
+        assert made.__closure__ == (cell, number) and made.__closure__[0] is cell and cell.cell_contents is made
+        assert made(5) == 120
+        number.cell_contents = 6
+        assert made(5) == 1
+
+
+def test_cells_of_a_closure():
+    def outer(a, b):
+        return lambda: (a, b)
+
+    own, other = outer(1, 2), outer(3, 4)
+    got = build((("build", "free", (("const", 1), ("null",))), ("build", "free", (("const", 0), ("src", 0)))), (other,),
+                b"", own)
+    assert got[0] is own.__closure__[1] and got[1] is other.__closure__[0]
+    for index, func in ((2, own), (-1, own), (0, build), (0, None)):
+        with pytest.raises((SystemError, OverflowError)):
+            build((("build", "free", (("const", index), ("null",))),), (), b"", func)
+
+
+def test_parts_that_make_no_function_are_refused():
+    code = test_python_numbers.__code__
+    watched = {1: 2}
+    before = sys.getrefcount(watched), sys.getrefcount(code)
+    null = ("null",)
+
+    def const(obj):
+        return "const", obj
+
+    inner = next(c for c in test_cells_of_a_closure.__code__.co_consts if hasattr(c, "co_code"))
+    with_free = next(c for c in inner.co_consts if hasattr(c, "co_code"))
+    bad = [[const(3), null, null, null, null, null], [const(code), null, const([1]), null, null, null],
+           [const(code), null, null, const(()), null, null],
+           [const(code), null, null, null, const((CellType(),)), null],
+           [const(with_free), null, null, null, null, null], [const(with_free), null, null, null, const((1, 2)), null],
+           [const(code), null, null, null, null, const(())], [const(code), null, null, null, null, null, const(1)]]
+    for parts in bad:
+        with pytest.raises(SystemError, match="do not fit"):
+            build((("const", watched), ("build", "function", tuple(parts))), (), b"", build)
+    with pytest.raises(ValueError, match="cannot build"):
+        build((("build", "function", (const(code), null)),), (), b"", build)
+    del bad, parts
+    assert (sys.getrefcount(watched), sys.getrefcount(code)) == before
