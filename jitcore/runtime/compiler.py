@@ -14,7 +14,6 @@ import threading
 import time
 from types import CodeType, FrameType, FunctionType
 
-import bytecode
 import llvmlite
 import numpy as np
 
@@ -28,7 +27,7 @@ from jitcore.runtime.records import Entry, Record, find_record, marked_functions
 _lock = threading.Lock()
 #: What the compiler's own frames lie in: jitcore, the libraries that it uses, the standard library, frozen modules.
 _OUR_FOLDERS = (*(os.path.dirname(os.path.abspath(str(module.__file__))) + os.sep
-                  for module in (config, bytecode, llvmlite, np, os)), os.path.abspath("<frozen"))
+                  for module in (config, llvmlite, np, os)), os.path.abspath("<frozen"))
 _compile_log = config.LOGGERS["compile"]
 _leave_log = config.LOGGERS["leave"]
 
