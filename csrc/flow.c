@@ -237,12 +237,7 @@ int jc_poll(void)
  * is asked of this thread (signals, pending calls) the interpreter has to serve.  True: it must take over. */
 static bool asked_for(PyThreadState *ts)
 {
-    if (JC_LIKELY(!jc_interrupted(ts))) {
-        return false;
-    }
-    Py_BEGIN_ALLOW_THREADS
-    Py_END_ALLOW_THREADS
-    return jc_interrupted(ts);
+    return JC_UNLIKELY(jc_interrupted(ts)) && jc_poll();
 }
 
 static PyObject *go_through(PyThreadState *ts, jc_frame *f, jc_flow *flow, scratch_t *scratch)

@@ -195,6 +195,22 @@ static PyObject *get_thrashing(PyObject *self, void *unused)
     return PyBool_FromLong(r->plain && r->address != NULL);
 }
 
+/* The slots of a tuple, NULL for UNBOUND [borrowed], in memory that the caller frees; NULL with an exception set. */
+static PyObject **slots_of(PyObject *tuple)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(tuple);
+    PyObject **lp = PyMem_New(PyObject *, n + 1);
+    if (lp == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *v = PyTuple_GET_ITEM(tuple, i);
+        lp[i] = v == jc_unbound ? NULL : v;
+    }
+    return lp;
+}
+
 /* Region.check(func, slots): which guard fails for these slots (0: none, else 1 + its index). */
 static PyObject *region_check(PyObject *self, PyObject *args)
 {
@@ -206,8 +222,7 @@ static PyObject *region_check(PyObject *self, PyObject *args)
     if (r->guards == NULL) {
         return PyLong_FromLong(0);
     }
-    Py_ssize_t n = PyTuple_GET_SIZE(slots);
-    PyObject **lp = PyMem_New(PyObject *, n + 1);
+    PyObject **lp = slots_of(slots);
     jc_word *words = PyMem_New(jc_word, jc_region_words(r) + 1);
     int status = -1;
     if (lp == NULL || words == NULL) {
@@ -215,10 +230,6 @@ static PyObject *region_check(PyObject *self, PyObject *args)
     }
     else {
         PyObject **src = (PyObject **)(words + r->n_words);
-        for (Py_ssize_t i = 0; i < n; i++) {
-            PyObject *v = PyTuple_GET_ITEM(slots, i);
-            lp[i] = v == jc_unbound ? NULL : v;
-        }
         status = jc_guards_check(r->guards, func, lp, words, src);
         if (status == 0) {
             jc_guards_release(r->guards, src);
@@ -240,16 +251,11 @@ static PyObject *region_run(PyObject *self, PyObject *args)
     if (r->address == NULL || r->exits == NULL) {
         return Py_BuildValue("OO", Py_False, Py_None);
     }
-    Py_ssize_t n = PyTuple_GET_SIZE(slots);
-    PyObject **lp = PyMem_New(PyObject *, n + 1);
+    PyObject **lp = slots_of(slots);
     jc_word *words = PyMem_Calloc(jc_region_words(r) + 1, sizeof *words);
     if (lp == NULL || words == NULL) {
         PyErr_NoMemory();
         goto out;
-    }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *v = PyTuple_GET_ITEM(slots, i);
-        lp[i] = v == jc_unbound ? NULL : v;
     }
     jc_state s = {.in = words, .out = words + r->n_words};
     s.src = (PyObject **)(s.out + r->n_out);

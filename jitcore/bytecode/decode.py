@@ -117,7 +117,7 @@ def decode(code: types.CodeType) -> Code:
     INTERPRET, so that a surprise costs speed and not correctness (a test holds that none is left out).
     """
     version = VERSION
-    if version is None:
+    if version is None:     # the package is inert there (_support): only who calls the decoder by itself gets here
         raise NotImplementedError(f"no instruction table for CPython {sys.version_info[0]}.{sys.version_info[1]}")
     table, kw_names = _by_opcode(version), dis.opmap.get("KW_NAMES", -1)
     names = _slot_names(code)

@@ -209,5 +209,6 @@ def test_unknown_opcode_is_left_to_the_interpreter(monkeypatch):
 
 def test_version_without_table(monkeypatch):
     monkeypatch.setattr(sys.modules["jitcore.bytecode.decode"], "VERSION", None)
+    # What the decoder answers by itself; the package never asks it on such a CPython (_support).
     with pytest.raises(NotImplementedError, match=r"CPython 3\.\d+"):
         decode((lambda: 0).__code__)

@@ -37,5 +37,5 @@ def like(a):
 
 @pytest.mark.parametrize("func", [elementwise, copies, conversions, mixed, like])
 def test_orders(func):
-    for a in INPUTS:
-        check(func, lambda a=a: (a,), native=None)
+    native = sum(check(func, lambda a=a: (a,), native=None).native_calls for a in INPUTS)
+    assert native > 0

@@ -40,6 +40,7 @@ def test_one_pass(name, apply):
 @pytest.mark.slow
 def test_many_random_graphs(request):
     if "slow" not in request.config.option.markexpr:
+        # Thousands of graphs take minutes; test_all_passes checks some of them in every run.
         pytest.skip("a sweep, run by -m slow")
 
     @settings(quick, max_examples=3000, derandomize=False)
