@@ -21,6 +21,7 @@ from jitcore.frontend.values import (
     Known,
     Lazy,
     Opaque,
+    ReadList,
     Scalar,
     Sequence,
     Unbound,
@@ -109,9 +110,12 @@ class Builder:
             return self._read_array(obj, source)  # type: ignore[arg-type]
         if kind is tuple or kind is list:
             self.guard(TypeIs(source, kind))
-            self.guard(LengthIs(source, len(obj)))  # type: ignore[arg-type]
+            length = LengthIs(source, len(obj))  # type: ignore[arg-type]
             items: list[Abstract] = [Lazy(item, Item(source, i)) for i, item in enumerate(obj)]  # type: ignore[arg-type,var-annotated]
-            return Sequence(kind.__name__, items, source)
+            if kind is list:
+                return ReadList(items, source, lambda: self.guard(length))
+            self.guard(length)
+            return Sequence("tuple", items, source)
         if isinstance(obj, FunctionType) and obj.__code__ not in self._opaque:
             self.guard(FunctionIs(source, obj.__code__, obj.__defaults__, obj.__kwdefaults__))
             cells = tuple(

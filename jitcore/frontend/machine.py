@@ -314,9 +314,6 @@ class Machine:
 
     def _give_up(self, frame: Frame, instr: Instr, reason: str, leave: bool) -> None:
         """The instruction cannot be in the region: end the path there, or cut the inlined call it is in."""
-        if self.state.frames[0].loops:
-            first = self.state.frames[0].loops[0][0]
-            raise Relooped((self.state.frames[0].code.code, first), "left")
         if self.depth > 1:
             raise Restart(self.outer_unit, Cut(reason, frame.file, frame.line))
         cut = self.cuts.get(instr.unit)

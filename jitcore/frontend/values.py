@@ -8,6 +8,7 @@ made (``source is None``).  ``frontend.state`` clones them, ``frontend.exits`` t
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
@@ -117,6 +118,33 @@ class Sequence(Abstract):
     def __init__(self, kind: str, items: list[Abstract], source: Source | None = None) -> None:
         super().__init__(source)
         self.kind, self.items = kind, items
+
+
+class ReadList(Sequence):
+    """A list read from a source.  ``look`` is called before anything looks at its items, which guards its length: a
+    list that is only passed on, or appended to at a site, may have any."""
+
+    __slots__ = ("_look",)
+
+    def __init__(self, items: list[Abstract], source: Source, look: Callable[[], None]) -> None:
+        self._look: Callable[[], None] | None = None
+        super().__init__("list", items, source)
+        self._look = look
+
+    @property  # type: ignore[override]
+    def items(self) -> list[Abstract]:
+        """The items, whose number is guarded from now on."""
+        if self._look is not None:
+            look, self._look = self._look, None
+            look()
+        return _items_of(self)
+
+    @items.setter
+    def items(self, items: list[Abstract]) -> None:
+        _set_items(self, items)
+
+
+_items_of, _set_items = Sequence.__dict__["items"].__get__, Sequence.__dict__["items"].__set__
 
 
 class Dict(Abstract):

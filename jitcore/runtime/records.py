@@ -82,8 +82,9 @@ class Record:
 
 def _without_work(entries: list[Entry]) -> bool:
     """Whether regions and those that they lead to do no work.  What has a CALL site and never ran is new: the path
-    that it was made for is not known yet."""
-    ends = [entry for entry in entries if not entry.next_units()]
+    that it was made for is not known yet, unless all that its sites lead to is there (a loop goes round)."""
+    units = {entry.unit for entry in entries}
+    ends = [entry for entry in entries if entry.next_units() <= units]
     return bool(ends) and all(entry.work == 0 and (entry in ends or entry.region.runs > 0) for entry in entries)
 
 
