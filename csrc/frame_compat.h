@@ -30,6 +30,7 @@
 #include <internal/pycore_pystate.h>
 #include <internal/pycore_code.h>
 #include <internal/pycore_ceval.h>
+#include <opcode.h>
 
 #define JC_V311 (PY_VERSION_HEX < 0x030C0000)
 #define JC_V312 (PY_VERSION_HEX >= 0x030C0000 && PY_VERSION_HEX < 0x030D0000)
@@ -337,6 +338,15 @@ static inline void jc_frame_leave(PyThreadState *ts, jc_frame *f)
 #endif
 }
 
+#if JC_V311
+/* As PyEval_SetTrace does, but for the audit event: for the evaluation that is current, and those that it begins. */
+static inline void jc_set_tracer(PyThreadState *ts, Py_tracefunc tracer)
+{
+    ts->c_tracefunc = tracer;
+    ts->cframe->use_tracing = tracer != NULL || ts->c_profilefunc != NULL ? 255 : 0;
+}
+#endif
+
 /* ---- observers ----------------------------------------------------------------------------------- */
 /* A tracer, a profiler or a monitoring tool watches this code, or a change of who watches has not reached the code
  * yet (the interpreter brings a code's instrumentation up to date where it runs from its start): native code, and
@@ -428,6 +438,56 @@ static inline int jc_code_free_units(const PyCodeObject *code)
 static inline Py_ssize_t jc_code_nunits(const PyCodeObject *code)
 {
     return Py_SIZE(code);
+}
+
+/* The unit of the last instruction that jumps back, -1 for none, -2 with an exception set. */
+static inline int jc_code_last_back(PyCodeObject *code)
+{
+    PyObject *bytes = PyCode_GetCode(code);
+    if (bytes == NULL) {
+        return -2;
+    }
+    const unsigned char *p = (const unsigned char *)PyBytes_AS_STRING(bytes);
+    int found = -1;
+    for (int i = 0, n = (int)(PyBytes_GET_SIZE(bytes) / 2); i < n; i++) {
+        switch (p[2 * i]) {         /* caches are zero there */
+        case JUMP_BACKWARD:
+        case JUMP_BACKWARD_NO_INTERRUPT:
+#if JC_V311
+        case POP_JUMP_BACKWARD_IF_TRUE:
+        case POP_JUMP_BACKWARD_IF_FALSE:
+        case POP_JUMP_BACKWARD_IF_NONE:
+        case POP_JUMP_BACKWARD_IF_NOT_NONE:
+#endif
+            found = i;
+            break;
+        default:
+            break;
+        }
+    }
+    Py_DECREF(bytes);
+    return found;
+}
+
+/* Whether the instruction at `unit` has start and stop of a slice on the stack. */
+static inline bool jc_code_slices(PyCodeObject *code, int unit)
+{
+#if JC_V311
+    return false;
+#else
+    int op = _PyCode_CODE(code)[unit].op.code;
+    return op == BINARY_SLICE || op == STORE_SLICE;
+#endif
+}
+
+/* Whether the instruction at `unit` returns the top of the stack (and no constant). */
+static inline bool jc_code_returns_top(PyCodeObject *code, int unit)
+{
+#if JC_V311
+    return _Py_OPCODE(_PyCode_CODE(code)[unit]) == RETURN_VALUE;
+#else
+    return _PyCode_CODE(code)[unit].op.code == RETURN_VALUE;
+#endif
 }
 
 /* ---- functions ----------------------------------------------------------------------------------- */

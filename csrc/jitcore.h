@@ -8,6 +8,7 @@
  *   dispatch.c      marked functions: the entry, arguments, misses, recursion
  *   regions.c       the type `Region`
  *   flow.c          running a region and what its exits ask for, from region to region
+ *   loops.c         running loops: native code gets in again at a back edge
  *   calls.c         the operations of CALL sites, done through the C API
  *   testing.c       doors for the tests into frames.c
  *   object_compat.h CPython's objects as guard programs read them

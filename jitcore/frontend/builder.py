@@ -180,8 +180,11 @@ class Builder:
         assert node.result is not None
         return node.result
 
-    def emit_check(self, op: str, operands: tuple[Value, ...], exit: int = 0) -> None:
-        self.graph.add(self.block, op, operands, None, exit=self.failing() if exit == 0 else exit, line=self.line)
+    def emit_check(self, op: str, operands: tuple[Value, ...], exit: int = 0, exact: bool = False) -> None:
+        """Append a check.  ``exit=0`` is the exit that ``failing`` gives, unless it is ``exact``."""
+        if exit == 0 and not exact:
+            exit = self.failing()
+        self.graph.add(self.block, op, operands, None, exit=exit, line=self.line)
 
     def emit_effect(self, op: str, operands: tuple[Value, ...]) -> None:
         """Append a node that only does something."""

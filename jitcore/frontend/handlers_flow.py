@@ -45,7 +45,7 @@ def _back(m: Machine, instr: Instr) -> None:
         return
     loop = (m.frame.code.code, m.frame.code.at(_target(instr)))
     if m.meeting.is_native(loop[1]):
-        m.builder.emit_check("poll", ())
+        m.poll(_target(instr) if instr.op == "JUMP_BACKWARD" else instr.unit)
         return
     if loop in m.choices.left:
         raise Leaves("a loop on run-time values")
@@ -96,7 +96,7 @@ def _branch(m: Machine, instr: Instr, jumps_on: bool, pops: bool) -> None:
             raise Leaves("a loop on run-time values")
         if not m.meeting.is_native(loop[1]):
             raise Relooped(loop, "native")
-        m.builder.emit_check("poll", ())
+        m.poll(instr.unit)
     if not pops:
         frame.push(value)                   # the copy must hold it too
     other = m.split(found, operations.truth_hint(m, value))

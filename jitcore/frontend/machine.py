@@ -279,7 +279,15 @@ class Machine:
                 self.state.before = self.state.clone()
                 frame.locals, frame.stack = locals, stack
 
-    def _exit_before(self) -> int:
+    def poll(self, next_unit: int) -> None:
+        """A look at pending events at a jump back.  It leaves there; where it is another thread's turn alone, the
+        dispatcher goes on at ``next_unit`` with all inputs read anew."""
+        exit = self._exit_before(next_unit) if self.depth == 1 else self.failing()
+        if exit == 0 and self.state.stored:
+            raise Unsupported("a look at pending events behind a store that cannot be undone")
+        self.builder.emit_check("poll", (), exit, exact=True)
+
+    def _exit_before(self, next_unit: int | None = None) -> int:
         frame = self.state.frames[0]
         if self.depth == 1:
             locals, stack = self._before
@@ -290,8 +298,9 @@ class Machine:
             return 0
         maker = ExitMaker(self.builder)
         try:
-            exit = Exit("leave", (), frame.instr.unit, frame.instr.unit, maker.slots(locals, self.first_free),
-                        maker.stack(stack), reason="the interpreter decides", line=frame.instr.line)
+            exit = Exit("leave", (), frame.instr.unit, frame.instr.unit if next_unit is None else next_unit,
+                        maker.slots(locals, self.first_free), maker.stack(stack), reason="the interpreter decides",
+                        line=frame.instr.line)
         except Unbuildable:
             return 0
         exit.values = maker.values
@@ -309,7 +318,7 @@ class Machine:
     def _way_back(self) -> int | None:
         """An exit to where the interpreter can do the present instruction, or the whole call, itself."""
         if not self.state.stored:
-            return 0
+            return self._exit_before() if self.meeting.active else 0
         return self._exit_before() or None
 
     def _give_up(self, frame: Frame, instr: Instr, reason: str, leave: bool) -> None:
