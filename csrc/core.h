@@ -53,7 +53,7 @@ JC_HIDDEN PyObject *jc_frame_rebuild(PyThreadState *ts, jc_frame *f, jc_rebuild 
 /* Watching for the next back edge of code that is running.  The watcher is called in the loop's thread at a
  * back edge that goes to `unit`, with the frame in the interpreter's hands: it may change locals, drop items
  * from the top of the stack and move the frame with jc_frame_move.  It returns one of these; an exception that it
- * has set is raised at the frame's instruction, in the handlers of `unit`. */
+ * has set is raised at the frame's instruction, on 3.11 in the handlers of `unit`, later in none. */
 enum { JC_WATCH_ON, JC_WATCH_DONE, JC_WATCH_ERROR = -1, JC_WATCH_ERROR_ON = -2 };
 typedef int (*jc_watcher)(PyThreadState *ts, jc_frame *f, int unit, void *arg);
 /* 0, or -1 with an exception set.  One watch a code object; a second replaces it.  release(arg) is called at
@@ -178,12 +178,10 @@ JC_HIDDEN void jc_state_release(jc_state *state);
 /* jc_arrival (arg: a jc_flow): does the pending exit, then goes from region to region. */
 JC_HIDDEN PyObject *jc_flow_arrive(PyThreadState *ts, jc_frame *f, void *arg);
 /* The same in a frame that the interpreter runs (flow->in_place): goes from region to region, then moves the frame.
- * -1: an exception is set, to be raised at the frame's instruction in the handlers of the header; else 0. */
+ * -1: an exception is set, which the callback has to raise; else 0. */
 JC_HIDDEN int jc_flow_in_place(PyThreadState *ts, jc_frame *f, jc_flow *flow);
 
 /* ---- inplace.c ---------------------------------------------------------------------------------- */
-/* Whether an exception that the callback raises finds the handlers of `unit`. */
-JC_HIDDEN bool jc_same_handler(jc_frame *f, const jc_flow *flow, int unit);
 /* Puts the operands of a site on the stack, as its instruction has them.  ops [stolen]. */
 JC_HIDDEN void jc_push_operands(jc_frame *f, const jc_exit *e, PyObject **ops);
 /* Whether the site can be performed here, its exception included. */
@@ -239,6 +237,7 @@ typedef struct jc_table {
     uint32_t useless;           /* entries at loops, newest first, 1 for one that gained nothing */
     int rest, next_rest;        /* hand-overs that are not watched now, and the next time */
     int skip, next_skip;        /* back edges likewise, after a restart */
+    int kept;                   /* back edges in turn where somebody held the frame object */
     int edges;                  /* back edges seen where no region was */
     jc_counts n;
 } jc_table;

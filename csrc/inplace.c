@@ -2,7 +2,7 @@
  *
  * Job: a site's operands put back for the interpreter; exceptions of sites and between instructions.
  * Invariants: an exception is raised at its instruction, and finds the handlers of that instruction.  The callback that
- * the interpreter has called may raise in the handlers of the header alone; elsewhere the call that has failed is
+ * the interpreter has called may raise where no handler is lost; elsewhere the call that has failed is
  * performed once more by the interpreter, of a callable that does nothing but raise what was raised.
  * Used by flow.c.
  */
@@ -10,10 +10,12 @@
 
 #include <opcode.h>
 
-bool jc_same_handler(jc_frame *f, const jc_flow *flow, int unit)
+/* From 3.12 on the evaluator has lost the position when a callback of a jump has failed: it finds no handler at all. */
+static bool finds_handler(jc_frame *f, const jc_flow *flow, int unit)
 {
     PyCodeObject *code = jc_frame_code(f);
-    return jc_code_handler(code, unit) == jc_code_handler(code, flow->header);
+    int handler = jc_code_handler(code, unit);
+    return JC_V311 ? handler == jc_code_handler(code, flow->header) : handler < 0;
 }
 
 static void push(jc_frame *f, PyObject *value /* stolen */)
@@ -86,19 +88,19 @@ static PyObject *take_exception(void)
 
 bool jc_may_perform(jc_frame *f, const jc_flow *flow, const jc_exit *e)
 {
-    return jc_same_handler(f, flow, e->unit) || strcmp(e->site->name, "call") == 0;
+    return finds_handler(f, flow, e->unit) || strcmp(e->site->name, "call") == 0;
 }
 
 bool jc_raise_in_place(jc_frame *f, const jc_flow *flow, const jc_exit *e)
 {
-    if (jc_same_handler(f, flow, e->unit)) {
+    if (finds_handler(f, flow, e->unit)) {
         jc_frame_move(f, e->unit);
         return true;
     }
     PyObject *error = take_exception();
     PyObject *raiser = PyCFunction_New(&raise_def, error);
     Py_DECREF(error);
-    if (raiser == NULL) {       /* out of memory: another exception, in the handlers of the header */
+    if (raiser == NULL) {       /* out of memory: another exception, and no handler */
         return true;
     }
     push_callable(f, raiser, NULL);
@@ -117,7 +119,7 @@ bool jc_raise_in_place(jc_frame *f, const jc_flow *flow, const jc_exit *e)
 bool jc_fail_in_place(jc_frame *f, const jc_flow *flow, int unit)
 {
     jc_frame_move(f, unit);
-    if (jc_same_handler(f, flow, unit)) {
+    if (finds_handler(f, flow, unit)) {
         return true;
     }
     PyObject *error = take_exception();     /* comes at the next look at pending events, as if from outside */

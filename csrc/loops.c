@@ -12,6 +12,7 @@
 
 #define WARM 8                  /* back edges that the interpreter runs before a region is asked for */
 #define SHORT_NS 2000           /* native code that ran for less has not paid for getting in */
+#define KEPT 100                /* back edges in turn at which somebody holds the frame object, after which it is given up */
 #define VAIN 8                  /* entries in turn that gained nothing, after which a frame is given up */
 
 static int64_t now_ns(void)
@@ -41,8 +42,11 @@ static int on_back_edge(PyThreadState *ts, jc_frame *f, int unit, void *arg)
     PyCodeObject *code = jc_frame_code(f);
     jc_table *t = jc_table_of(code);
     int done = JC_WATCH_ON;
-    if (t == NULL || !t->active || jc_frame_kept(f) || jc_observed(ts, code, jc_loop_tools)) {
+    if (t == NULL || !t->active || jc_observed(ts, code, jc_loop_tools)) {
         done = JC_WATCH_DONE;
+    }
+    else if (jc_frame_kept(f)) {        /* by an exception that is being handled, maybe for ever */
+        done = ++t->kept > KEPT ? JC_WATCH_DONE : JC_WATCH_ON;
     }
     else if (t->skip > 0) {
         t->skip--;
@@ -57,6 +61,7 @@ static int on_back_edge(PyThreadState *ts, jc_frame *f, int unit, void *arg)
         jc_flow flow = {.table = t, .func = jc_frame_func(f), .unit = unit, .in_place = true, .header = unit};
         PyObject *func = Py_NewRef(flow.func);
         Py_INCREF(code);
+        t->kept = 0;
         jc_depth++;
         int64_t start = now_ns();
         int status = jc_flow_in_place(ts, f, &flow);
