@@ -8,6 +8,7 @@
  *   dispatch.c      marked functions: the entry, arguments, misses, recursion
  *   regions.c       the type `Region`
  *   flow.c          running a region and what its exits ask for, from region to region
+ *   inplace.c       what that is in a frame that the interpreter runs
  *   loops.c         running loops: native code gets in again at a back edge
  *   calls.c         the operations of CALL sites, done through the C API
  *   testing.c       doors for the tests into frames.c
@@ -15,6 +16,7 @@
  *   guards.c        guard programs: checks
  *   guards_compile.c  guard programs built from their Python form
  *   recipes.c       objects rebuilt at exits
+ *   functions.c     functions among them
  *   iterators.c     iterators among them
  *   iterator_compat.h  CPython's iterators
  *   selftest.c      doors for the tests into guards.c and recipes.c
@@ -98,6 +100,14 @@ JC_HIDDEN int jc_recipe_build(const jc_recipe *, PyObject *func, PyObject *const
 JC_HIDDEN PyObject *jc_iterator_at(PyObject *sequence, PyObject *index, int backwards);
 /* zip(*items[1:], strict=items[0]) of n - 1 iterators.  Arguments [borrowed]; [new]. */
 JC_HIDDEN PyObject *jc_zip_of(PyObject *const *items, int n);
+JC_HIDDEN PyObject *jc_range_iterator_new(int64_t start, int64_t stop, int64_t step);
+
+/* ---- functions.c ------------------------------------------------------------------------------- */
+#define JC_FUNCTION_PARTS 6     /* cells to be filled with the function follow them */
+/* From its parts [borrowed]; own: the region's function [borrowed].  [new]; NULL with an exception set. */
+JC_HIDDEN PyObject *jc_make_function(PyObject **items, int n, PyObject *own);
+/* Cell number `index` of the closure of `given`, or of `own` where that is NULL [borrowed].  [new], or NULL likewise. */
+JC_HIDDEN PyObject *jc_cell_of_closure(PyObject *index, PyObject *given, PyObject *own);
 
 /* ---- flow.c ------------------------------------------------------------------------------------ */
 JC_HIDDEN int jc_poll(void);

@@ -52,7 +52,8 @@ _BY_IDENTITY = (ModuleType, type, np.ufunc, np.dtype, type(len), type(np.ndarray
 class Builder:
     """Grows one region.  ``block`` is the block that nodes are appended to at present."""
 
-    def __init__(self, name: str, file: str, opaque: frozenset[CodeType] = frozenset()) -> None:
+    def __init__(self, name: str, file: str, opaque: frozenset[CodeType] = frozenset(),
+                 varying: frozenset[Source] = frozenset()) -> None:
         self.graph = Graph(name, file)
         self.entry = self.graph.new_block()
         self.block: Block = self.entry
@@ -64,7 +65,7 @@ class Builder:
         #: Gives the exit of a check that fails in the present instruction.
         self.failing: Callable[[], int] = lambda: 0
         self.failing_array: Callable[[], int] = lambda: 0
-        self._opaque = opaque
+        self._opaque, self._varying = opaque, varying
         self._by_source: dict[Source, Abstract] = {}
         self._dims: dict[tuple[Source, int], Value] = {}
         self._dim_owner: dict[Value, tuple[Source, int]] = {}
@@ -99,7 +100,7 @@ class Builder:
         if kind is bool or kind is float or kind is complex or (kind is int and -2**63 <= obj < 2**63):  # type: ignore[operator]
             self.guard(Load(source, kind.__name__))
             return Scalar(self._input(parse_type(kind.__name__)), source, obj)
-        if kind is str:
+        if kind is str and source not in self._varying:
             self.guard(ValueIs(source, obj))  # type: ignore[arg-type]
             return Known(obj, source)
         if isinstance(obj, np.generic) and is_number(obj) and obj.dtype.char not in "qQ":  # np.longlong is not np.int64

@@ -37,7 +37,8 @@ def trace_region(snapshot: Snapshot) -> Trace | Refusal:
     choices = Choices()
     cuts = choices.cuts
     while True:
-        builder = Builder(snapshot.code.co_qualname, snapshot.code.co_filename, snapshot.opaque)
+        builder = Builder(snapshot.code.co_qualname, snapshot.code.co_filename, snapshot.opaque,
+                          snapshot.varying)
         machine = Machine(builder, choices, code.code.co_nlocals + _cells_without_slot(code.code))
         try:
             machine.run(_entry_state(snapshot, code, builder))

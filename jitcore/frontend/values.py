@@ -132,7 +132,7 @@ class ReadList(Sequence):
         super().__init__("list", items, source)
         self._look = look
 
-    @property  # type: ignore[override]
+    @property
     def items(self) -> list[Abstract]:
         """The items, whose number is guarded from now on."""
         if self._look is not None:
