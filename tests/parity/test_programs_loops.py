@@ -35,7 +35,6 @@ NOT_NATIVE: dict[str, str] = {
     "nbody": "unpacking a row of an array in a loop",
     "newton": "a loop over enumerate() of an array",
     "tax": "a loop over enumerate() of an array",
-    "searching": "a helper with a loop that stores into an argument is called through Python",
     "prefix": "max() of NumPy scalars in a loop",
     "edit_distance": "min() of NumPy scalars in a loop",
     "gauss_seidel": "max() of a float and a NumPy scalar in a loop",
