@@ -10,9 +10,9 @@
 
 /* ---- the type --------------------------------------------------------------------------------- */
 /* The frames of inlined calls, each a tuple (n_locals, n_stack, unit, next_unit). */
-static int parse_frames(jc_exit *e, PyObject *frames /* borrowed */)
+static int parse_frames(jc_exit *e, PyObject *frames /* borrowed, or NULL */)
 {
-    Py_ssize_t n = PyTuple_GET_SIZE(frames);
+    Py_ssize_t n = frames != NULL ? PyTuple_GET_SIZE(frames) : 0;
     if (n == 0) {
         return 0;
     }
@@ -36,9 +36,9 @@ static int parse_exit(jc_exit *e, PyObject *spec)
 {
     static const char *const kinds[] = {"return", "call", "leave", "restart"};
     const char *kind;
-    PyObject *recipes, *site, *site_arg, *reason, *frames;
+    PyObject *recipes, *site, *site_arg, *reason, *frames = NULL;
     if (!PyTuple_Check(spec)
-        || !PyArg_ParseTuple(spec, "sOiiiiiOOOiO!", &kind, &recipes, &e->n_locals, &e->n_stack, &e->n_operands, &e->unit,
+        || !PyArg_ParseTuple(spec, "sOiiiiiOOOi|O!", &kind, &recipes, &e->n_locals, &e->n_stack, &e->n_operands, &e->unit,
                              &e->next_unit, &site, &site_arg, &reason, &e->line, &PyTuple_Type, &frames)) {
         if (!PyErr_Occurred()) {
             PyErr_SetString(PyExc_TypeError, "an exit is a tuple");

@@ -1,4 +1,4 @@
-"""Checks that fail inside inlined calls, behind stores: every frame stands where it stood, and the interpreter goes on."""
+"""Checks that fail inside inlined calls, behind stores: every frame stands where it stood."""
 from __future__ import annotations
 
 import sys
