@@ -50,6 +50,9 @@ typedef struct jc_rebuild {
  * spec->func, as it arrived.  [new] or NULL. */
 JC_HIDDEN PyObject *jc_frame_rebuild(PyThreadState *ts, jc_frame *f, jc_rebuild *spec);
 
+/* Calls the function of `spec` and rebuilds its frame, and those inside.  [new] or NULL. */
+JC_HIDDEN PyObject *jc_frame_enter_inner(PyThreadState *ts, jc_rebuild *spec);
+
 /* Watching for the next back edge of code that is running.  The watcher is called in the loop's thread at a
  * back edge that goes to `unit`, with the frame in the interpreter's hands: it may change locals, drop items
  * from the top of the stack and move the frame with jc_frame_move.  It returns one of these; an exception that it
@@ -95,9 +98,14 @@ JC_HIDDEN PyObject *jc_site_names(void);        /* [new] tuple of str */
 /* ---- regions.c --------------------------------------------------------------------------------- */
 enum { JC_EXIT_RETURN, JC_EXIT_CALL, JC_EXIT_LEAVE, JC_EXIT_RESTART };
 
+/* The frame of an inlined call. */
+typedef struct { int n_locals, n_stack, unit, next_unit; } jc_inner;
+
 typedef struct {
     int kind, n_locals, n_stack, n_operands, unit, next_unit, line;
     jc_recipe *recipe;          /* NULL for a restart */
+    jc_inner *frames;           /* a leave inside inlined calls: their frames, outermost first [owned] */
+    int n_frames, n_inner;      /* how many, and how many objects they take: function, locals and stack of each */
     const jc_site *site;
     PyObject *site_arg;
     long site_number;
@@ -191,6 +199,10 @@ JC_HIDDEN bool jc_may_perform(jc_frame *f, const jc_flow *flow, const jc_exit *e
 JC_HIDDEN bool jc_raise_in_place(jc_frame *f, const jc_flow *flow, const jc_exit *e);
 /* The same for one that comes in front of `unit`. */
 JC_HIDDEN bool jc_fail_in_place(jc_frame *f, const jc_flow *flow, int unit);
+/* Whether the region leaves inside an inlined call whose exception could not be raised in place. */
+JC_HIDDEN bool jc_bars_entry(jc_frame *f, const jc_region *r);
+/* jc_frame_rebuild in place: false, an exception is set, which the callback has to raise. */
+JC_HIDDEN bool jc_rebuild_in_place(PyThreadState *ts, jc_frame *f, jc_rebuild *spec);
 /* Moves the frame to the return instruction of the exit.  result [stolen]. */
 JC_HIDDEN void jc_return_in_place(jc_frame *f, const jc_exit *e, PyObject *result);
 
@@ -199,6 +211,7 @@ JC_HIDDEN void jc_return_in_place(jc_frame *f, const jc_exit *e, PyObject *resul
  * again.  All arguments [borrowed]; [new] or NULL. */
 JC_HIDDEN PyObject *jc_loops_go(PyThreadState *ts, jc_frame *f, struct jc_table *t, int unit);
 JC_HIDDEN PyObject *jc_loops_throw(PyThreadState *ts, jc_frame *f, struct jc_table *t, int unit);
+JC_HIDDEN PyObject *jc_loops_rebuild(PyThreadState *ts, jc_frame *f, struct jc_table *t, jc_rebuild *spec);
 JC_HIDDEN PyObject *jc_loops_call(PyThreadState *ts, struct jc_table *t, PyObject *func, PyObject *const *args,
                                   size_t nargsf, PyObject *kwnames);
 JC_HIDDEN int jc_loops_init(PyObject *module);

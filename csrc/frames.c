@@ -132,7 +132,7 @@ static PyObject *rebuild_arrive(PyThreadState *ts, jc_frame *f, void *arg)
 }
 
 /* Calls the inner function with arguments that only have to bind: its frame is overwritten. */
-static PyObject *enter_inner(PyThreadState *ts, jc_rebuild *spec)
+PyObject *jc_frame_enter_inner(PyThreadState *ts, jc_rebuild *spec)
 {
     PyCodeObject *code = jc_function_code(spec->func);
     Py_ssize_t n = code->co_argcount, k = code->co_kwonlyargcount;
@@ -166,7 +166,7 @@ PyObject *jc_frame_rebuild(PyThreadState *ts, jc_frame *f, jc_rebuild *spec)
         }
         jc_frame_set_calling(f, spec->unit, spec->next_unit);
         jc_frame_link(ts, f);
-        PyObject *result = enter_inner(ts, spec->inner);
+        PyObject *result = jc_frame_enter_inner(ts, spec->inner);
         jc_frame_unlink(ts, f);
         if (result == NULL) {
             jc_frame_set_call_fault(f, spec->unit, spec->next_unit);

@@ -8,7 +8,6 @@
  */
 #include "core.h"
 
-#include <opcode.h>
 
 /* From 3.12 on the evaluator has lost the position when a callback of a jump has failed: it finds no handler at all. */
 static bool finds_handler(jc_frame *f, const jc_flow *flow, int unit)
@@ -126,6 +125,31 @@ bool jc_fail_in_place(jc_frame *f, const jc_flow *flow, int unit)
     PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), error);
     Py_DECREF(error);
     return false;
+}
+
+bool jc_bars_entry(jc_frame *f, const jc_region *r)
+{
+    for (int i = 0; i < r->n_exits; i++) {
+        if (r->exits[i].n_frames > 0 && jc_code_handler(jc_frame_code(f), r->exits[i].unit) >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool jc_rebuild_in_place(PyThreadState *ts, jc_frame *f, jc_rebuild *spec)
+{
+    jc_frame_write(f, spec->values, spec->n_locals, spec->n_stack);
+    jc_frame_copy_free(f);
+    jc_frame_set_calling(f, spec->unit, spec->next_unit);
+    PyThreadState_LeaveTracing(ts);
+    PyObject *result = jc_frame_enter_inner(ts, spec->inner);
+    PyThreadState_EnterTracing(ts);
+    jc_frame_move(f, result != NULL ? spec->next_unit : spec->unit);
+    if (result != NULL) {
+        push(f, result);
+    }
+    return result != NULL;
 }
 
 void jc_return_in_place(jc_frame *f, const jc_exit *e, PyObject *result)

@@ -1,6 +1,7 @@
 /* jitcore: the map of the C part, and the ABI between native regions and the dispatcher.
  *
  *   frame_compat.h  CPython's frames, evaluators, functions and code; #error on an unreviewed version
+ *   code_compat.h   the part of it about code objects and functions
  *   core.h          what the files from frames.c to module.c say to one another
  *   frames.c        the scoped evaluator; rebuild frames; move a running frame
  *   tables.c        what is known of each code object: its regions and counters

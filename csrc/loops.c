@@ -162,6 +162,18 @@ PyObject *jc_loops_throw(PyThreadState *ts, jc_frame *f, jc_table *t, int unit)
     return result;
 }
 
+PyObject *jc_loops_rebuild(PyThreadState *ts, jc_frame *f, jc_table *t, jc_rebuild *spec)
+{
+    if (!arm(ts, t, spec->unit)) {
+        return jc_frame_rebuild(ts, f, spec);
+    }
+    PyCodeObject *code = (PyCodeObject *)Py_NewRef((PyObject *)t->code);
+    PyObject *result = jc_frame_rebuild(ts, f, spec);
+    disarm(t);
+    Py_DECREF(code);
+    return result;
+}
+
 PyObject *jc_loops_call(PyThreadState *ts, jc_table *t, PyObject *func, PyObject *const *args, size_t nargsf,
                         PyObject *kwnames)
 {

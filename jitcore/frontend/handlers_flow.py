@@ -4,7 +4,8 @@ from __future__ import annotations
 from jitcore.bytecode import Instr
 from jitcore.frontend import iteration, operations
 from jitcore.frontend.calls import deliver
-from jitcore.frontend.machine import MAX_TRIPS, Machine, Relooped
+from jitcore.frontend.machine import MAX_TRIPS, Machine
+from jitcore.frontend.meeting import Relooped
 from jitcore.frontend.objects import is_same, known_range
 from jitcore.frontend.protocol import Leaves, Unsupported
 from jitcore.frontend.registry import handles

@@ -13,7 +13,8 @@ from jitcore.errors import REASONS
 from jitcore.frontend import handlers  # noqa: F401  (fills the table)
 from jitcore.frontend.builder import UNREAD, Builder, is_empty
 from jitcore.frontend.gain import work_of
-from jitcore.frontend.machine import Choices, Machine, Refused, Relooped, Restart
+from jitcore.frontend.machine import Choices, Machine, Refused, Restart
+from jitcore.frontend.meeting import Relooped
 from jitcore.frontend.snapshot import Refusal, Snapshot, Trace
 from jitcore.frontend.state import Frame, State
 from jitcore.frontend.values import UNBOUND, Abstract, Cell, Function, Lazy

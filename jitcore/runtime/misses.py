@@ -53,14 +53,16 @@ MANY_TEXTS = 4      # of one place at a function's entry: they may choose what i
 
 
 def texts_that_vary(entries: list[Entry], snapshot: Snapshot) -> set[Source]:
-    """Where entries, which fit up to there, ask for another text than the one that is met: behind a CALL site at once, at
-    a function's entry where some were met before."""
+    """Where entries, which fit up to there, ask for another text than the one that is met: behind a CALL site at once,
+    at a function's entry where some were met before."""
     values = snapshot.locals + snapshot.stack
     found: Counter[Source] = Counter()
     for entry in entries:
         trace = entry.stages.trace if entry.stages is not None else entry.refusal
-        failed = None if trace is None else reference.first_failure(trace.guards, snapshot.func, values, snapshot.unbound)
-        guard = trace.guards[failed] if trace is not None and failed is not None else None
+        if trace is None:
+            continue
+        failed = reference.first_failure(trace.guards, snapshot.func, values, snapshot.unbound)
+        guard = trace.guards[failed] if failed is not None else None
         if isinstance(guard, ValueIs) and type(guard.value) is str:
             found[guard.source] += 1
     return {source for source, n in found.items() if n >= (1 if snapshot.unit else MANY_TEXTS)}

@@ -149,8 +149,8 @@ def long_calls(n, o, a):
     return s
 
 
-KINDS = [prints, appends, sets_attribute, sets_item, sets_global, draws, while_calls, stores_and_calls, nested, over_array,
-         long_calls]
+KINDS = [prints, appends, sets_attribute, sets_item, sets_global, draws, while_calls, stores_and_calls, nested,
+         over_array, long_calls]
 
 
 @pytest.mark.parametrize("func", KINDS, ids=lambda f: f.__name__)
@@ -270,7 +270,7 @@ def observed(n, see):
     for i in range(n):
         x = i * 0.5 + total * 0.25
         if i % 2:
-            odd = x * 3.0 - i
+            odd = x * 3.0 - i  # noqa: F841
         total = total * 0.5 + x * 0.125 - x + i * 3 - 1.5 * x
         see(i,
             total)
