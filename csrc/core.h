@@ -1,4 +1,4 @@
-/* What frames.c, tables.c, dispatch.c, discovery.c, regions.c, flow.c, calls.c, testing.c and module.c say to one another.
+/* What the files from frames.c to module.c (jitcore.h lists them) say to one another.
  *
  * The order of the parts: frames know nothing of regions; tables hold regions; the dispatcher finds and
  * enters them; regions do what their exits ask for.  Ownership is stated as in jitcore.h.
@@ -244,12 +244,21 @@ JC_HIDDEN int jc_dispatch_init(PyObject *module);
 
 /* ---- discovery.c ------------------------------------------------------------------------------- */
 extern JC_HIDDEN bool jc_counting;      /* enable() holds */
+/* Counts an operation (weight 1, more for one that takes longer).  0, or -1 with an exception set: a signal's handler
+ * raised.  May run Python. */
+JC_HIDDEN int jc_count(int64_t weight);
 /* Counts a call that runs natively for the function that made it.  0, or -1 with an exception set.  May run Python. */
 JC_HIDDEN int jc_count_call(PyThreadState *ts);
 /* Called with the running frame of a function that has just been found hot and was marked; NULL for nothing to do.
  * func [borrowed].  Sets no exception. */
 extern JC_HIDDEN void (*jc_hot_running)(PyThreadState *ts, PyObject *func, jc_frame *f);
 JC_HIDDEN int jc_discovery_init(PyObject *module);
+
+/* ---- entries.c --------------------------------------------------------------------------------- */
+/* Lets NumPy's calls pass through here: of the ufuncs of a tuple [borrowed] too.  0, or -1 with an exception set. */
+JC_HIDDEN int jc_entries_put_in(PyObject *tuple);
+JC_HIDDEN void jc_entries_take_out(void);
+JC_HIDDEN int jc_entries_init(PyObject *module);
 
 /* ---- testing.c --------------------------------------------------------------------------------- */
 JC_HIDDEN int jc_testing_init(PyObject *module);

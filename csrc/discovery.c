@@ -1,24 +1,14 @@
-/* Finding hot functions without marks: counters at NumPy's entry points.
+/* Finding hot functions without marks: how many operations of NumPy ran in each.
  *
- * Job: while `enable()` holds, every call of a ufunc, every ufunc.reduce and accumulate, and every a[i], a[i] = v and
- * step of an iteration over an array passes here first and is counted for the function whose frame is running.  A
- * function that has come to enough of them is shown to `runtime`, which marks it.
- * Invariants: nothing here changes what an operation does; what was put into NumPy's tables is taken out again where it
- * still lies there, and where it does not (somebody wrapped it, a type inherited it) it goes on handing calls through for
- * good.  Counters live in the co_extra of code objects and are gone when counting stops.  Main interpreter only.
- *
- * The number slots of arrays need no counter: NumPy's own functions in them call the ufuncs, and compare the slots of
- * both operands with themselves.
+ * Job: while `enable()` holds, count what entries.c sees for the function whose frame is running.  A function that has
+ * come to enough is shown to `runtime`, which marks it.
+ * Invariants: counters live in the co_extra of code objects and are gone when counting stops; no Python code runs here
+ * while an exception is under way or the thread is watched.  Main interpreter only.
  */
 #include "core.h"
-#define NO_IMPORT_UFUNC
-#define PY_UFUNC_UNIQUE_SYMBOL jc_ufunc_api
-#include "npyapi.h"
-#include <numpy/ufuncobject.h>
 
 #define MAX_STEPS 16            /* frames that are looked at for one operation */
 #define MAX_FUNCTIONS 1000      /* function objects with one code that are marked as they come */
-#define ELEMENTS 10             /* 2**10 elements count as much as an operation on a few */
 
 bool jc_counting;
 void (*jc_hot_running)(PyThreadState *ts, PyObject *func, jc_frame *f);
@@ -41,6 +31,7 @@ typedef struct heat {
 static Py_ssize_t heat_index = -1;
 static heat *heats;
 static int64_t first_limit;
+static bool started;
 static PyInterpreterState *home;
 static PyObject *judge_handler, *hot_handler;
 
@@ -255,146 +246,21 @@ int jc_count_call(PyThreadState *ts)
     return jc_thread_interpreter(ts) == home ? count_frame(ts, 1) : 0;
 }
 
-static inline int64_t weight_of(PyObject *o)
-{
-    return PyArray_CheckExact(o) ? PyArray_SIZE((PyArrayObject *)o) >> ELEMENTS : 0;
-}
-
-/* Counts an operation.  -1 with an exception set: a signal's handler raised. */
-static inline int count(int64_t weight)
+int jc_count(int64_t weight)
 {
     PyThreadState *ts = jc_thread();
     if (JC_UNLIKELY(ts == NULL || jc_thread_interpreter(ts) != home)) {
         return 0;
     }
-    return count_frame(ts, 1 + weight);
-}
-
-/* ---- entry points -------------------------------------------------------------------------------- */
-/* Where each went before; set once, for good. */
-static binaryfunc plain_subscript;
-static objobjargproc plain_ass_subscript;
-static ssizeargfunc plain_item;
-static vectorcallfunc plain_ufunc;
-typedef PyObject *(*method)(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
-static method plain_reduce, plain_accumulate;
-
-static PyObject *count_subscript(PyObject *self, PyObject *key)
-{
-    return jc_counting && count(0) < 0 ? NULL : plain_subscript(self, key);
-}
-
-static int count_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
-{
-    return jc_counting && count(0) < 0 ? -1 : plain_ass_subscript(self, key, value);
-}
-
-static PyObject *count_item(PyObject *self, Py_ssize_t index)
-{
-    return jc_counting && count(0) < 0 ? NULL : plain_item(self, index);
-}
-
-static PyObject *count_ufunc(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
-{
-    if (JC_LIKELY(jc_counting)) {
-        Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-        int64_t weight = n > 0 ? weight_of(args[0]) : 0;
-        if (weight == 0 && n > 1) {
-            weight = weight_of(args[1]);
-        }
-        if (JC_UNLIKELY(count(weight) < 0)) {
-            return NULL;
-        }
-    }
-    return plain_ufunc(self, args, nargsf, kwnames);
-}
-
-static PyObject *count_reduce(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames)
-{
-    return jc_counting && count(n > 0 ? weight_of(args[0]) : 0) < 0 ? NULL : plain_reduce(self, args, n, kwnames);
-}
-
-static PyObject *count_accumulate(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames)
-{
-    return jc_counting && count(n > 0 ? weight_of(args[0]) : 0) < 0 ? NULL : plain_accumulate(self, args, n, kwnames);
-}
-
-/* One pointer in NumPy's tables. */
-typedef void (*any_function)(void);
-typedef struct {
-    const char *name;
-    any_function *place, *plain;
-    any_function ours;
-} entry_point;
-#define N_ENTRIES 5
-static entry_point entries[N_ENTRIES];
-static PyObject *ufuncs;        /* tuple of those that are counted [owned], NULL while there are none */
-
-/* Ours goes in where NumPy's own function lies, or, the first time, whatever lies there.  Later another function may
- * be one that hands its calls on to ours: it is left alone. */
-static void put_in(any_function *place, any_function *plain, any_function ours)
-{
-    if (*plain == NULL) {
-        *plain = *place;
-    }
-    if (*place == *plain) {
-        *place = ours;
-    }
-}
-
-static void take_out(any_function *place, any_function plain, any_function ours)
-{
-    if (*place == ours) {
-        *place = plain;
-    }
-}
-
-static any_function *ufunc_place(PyObject *ufunc)
-{
-    return (any_function *)&((PyUFuncObject *)ufunc)->vectorcall;
-}
-
-/* The place of a ufunc's method in the table of its type, if its convention is the one that is expected. */
-static any_function *method_place(const char *name)
-{
-    PyObject *d = PyDict_GetItemString(PyUFunc_Type.tp_dict, name);
-    if (d == NULL || !Py_IS_TYPE(d, &PyMethodDescr_Type)) {
-        return NULL;
-    }
-    PyMethodDef *def = ((PyMethodDescrObject *)d)->d_method;
-    return def->ml_flags == (METH_FASTCALL | METH_KEYWORDS) ? (any_function *)&def->ml_meth : NULL;
-}
-
-static void find_entries(void)
-{
-    PyMappingMethods *mapping = PyArray_Type.tp_as_mapping;
-    PySequenceMethods *sequence = PyArray_Type.tp_as_sequence;
-    entry_point all[N_ENTRIES] = {
-        {"mp_subscript", (any_function *)&mapping->mp_subscript, (any_function *)&plain_subscript,
-         (any_function)count_subscript},
-        {"mp_ass_subscript", (any_function *)&mapping->mp_ass_subscript, (any_function *)&plain_ass_subscript,
-         (any_function)count_ass_subscript},
-        {"sq_item", (any_function *)&sequence->sq_item, (any_function *)&plain_item, (any_function)count_item},
-        {"reduce", method_place("reduce"), (any_function *)&plain_reduce, (any_function)count_reduce},
-        {"accumulate", method_place("accumulate"), (any_function *)&plain_accumulate, (any_function)count_accumulate},
-    };
-    memcpy(entries, all, sizeof all);
+    return count_frame(ts, weight);
 }
 
 /* ---- for Python ---------------------------------------------------------------------------------- */
 static void stop(void)
 {
     jc_counting = false;
-    for (int i = 0; i < N_ENTRIES; i++) {
-        if (entries[i].place != NULL) {
-            take_out(entries[i].place, *entries[i].plain, entries[i].ours);
-        }
-    }
-    for (Py_ssize_t i = 0; ufuncs != NULL && i < PyTuple_GET_SIZE(ufuncs); i++) {
-        take_out(ufunc_place(PyTuple_GET_ITEM(ufuncs, i)), (any_function)plain_ufunc, (any_function)count_ufunc);
-    }
+    jc_entries_take_out();
     drop_heats();
-    Py_CLEAR(ufuncs);
 }
 
 static PyObject *start_discovery(PyObject *module, PyObject *args)
@@ -404,24 +270,12 @@ static PyObject *start_discovery(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "O!L:start_discovery", &PyTuple_Type, &tuple, &limit)) {
         return NULL;
     }
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++) {
-        if (!PyObject_TypeCheck(PyTuple_GET_ITEM(tuple, i), &PyUFunc_Type)) {
-            return PyErr_Format(PyExc_TypeError, "expected a tuple of ufuncs");
-        }
-    }
     stop();
     first_limit = limit < 1 ? 1 : limit;
-    for (int i = 0; i < N_ENTRIES; i++) {
-        if (entries[i].place != NULL) {
-            put_in(entries[i].place, entries[i].plain, entries[i].ours);
-        }
+    if (jc_entries_put_in(tuple) < 0) {
+        return NULL;
     }
-    ufuncs = Py_NewRef(tuple);
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++) {
-        if (((PyUFuncObject *)PyTuple_GET_ITEM(tuple, i))->vectorcall != NULL) {
-            put_in(ufunc_place(PyTuple_GET_ITEM(tuple, i)), (any_function *)&plain_ufunc, (any_function)count_ufunc);
-        }
-    }
+    started = true;
     jc_counting = true;
     Py_RETURN_NONE;
 }
@@ -429,6 +283,7 @@ static PyObject *start_discovery(PyObject *module, PyObject *args)
 static PyObject *stop_discovery(PyObject *module, PyObject *unused)
 {
     stop();
+    started = false;
     Py_RETURN_NONE;
 }
 
@@ -438,7 +293,7 @@ static PyObject *pause_discovery(PyObject *module, PyObject *on)
     if (pause < 0) {
         return NULL;
     }
-    jc_counting = !pause && ufuncs != NULL;
+    jc_counting = !pause && started;
     Py_RETURN_NONE;
 }
 
@@ -465,48 +320,13 @@ static PyObject *heat_for_python(PyObject *module, PyObject *code)
     return Py_BuildValue("sLL", kind_names[h->kind], (long long)h->n, (long long)h->limit);
 }
 
-/* Every pointer that counting may have changed, by name, and how many counters there are. */
-static PyObject *testing_entries(PyObject *module, PyObject *list)
+static PyObject *testing_heats(PyObject *module, PyObject *unused)
 {
-    PyObject *dict = PyDict_New();
-    long long n = 0;
-    for (int i = 0; dict != NULL && i < N_ENTRIES; i++) {
-        PyObject *v = PyLong_FromVoidPtr(entries[i].place != NULL ? (void *)*entries[i].place : NULL);
-        if (v == NULL || PyDict_SetItemString(dict, entries[i].name, v) < 0) {
-            Py_CLEAR(dict);
-        }
-        Py_XDECREF(v);
-    }
-    for (Py_ssize_t i = 0; dict != NULL && PyTuple_Check(list) && i < PyTuple_GET_SIZE(list); i++) {
-        PyObject *v = PyLong_FromVoidPtr((void *)*ufunc_place(PyTuple_GET_ITEM(list, i)));
-        if (v == NULL || PyDict_SetItem(dict, PyTuple_GET_ITEM(list, i), v) < 0) {
-            Py_CLEAR(dict);
-        }
-        Py_XDECREF(v);
-    }
+    long n = 0;
     for (heat *h = heats; h != NULL; h = h->next) {
         n++;
     }
-    return dict != NULL ? Py_BuildValue("NL", dict, n) : NULL;
-}
-
-/* Puts a pointer into an entry (another library's, for the tests); gives the one that was there. */
-static PyObject *testing_set_entry(PyObject *module, PyObject *args)
-{
-    const char *name;
-    PyObject *pointer;
-    if (!PyArg_ParseTuple(args, "sO:set_entry", &name, &pointer)) {
-        return NULL;
-    }
-    void *value = PyLong_AsVoidPtr(pointer);
-    for (int i = 0; !PyErr_Occurred() && i < N_ENTRIES; i++) {
-        if (strcmp(entries[i].name, name) == 0 && entries[i].place != NULL) {
-            PyObject *before = PyLong_FromVoidPtr((void *)*entries[i].place);
-            *entries[i].place = (any_function)value;
-            return before;
-        }
-    }
-    return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "there is no entry %s", name);
+    return PyLong_FromLong(n);
 }
 
 static PyMethodDef methods[] = {
@@ -515,8 +335,7 @@ static PyMethodDef methods[] = {
     {"pause_discovery", pause_discovery, METH_O, "pause_discovery(pause): counts nothing, or goes on if it was started."},
     {"set_discovery_handlers", set_discovery_handlers, METH_VARARGS, "set_discovery_handlers(judge, hot)"},
     {"heat", heat_for_python, METH_O, "heat(code) -> (kind, n, limit), or None"},
-    {"_testing_entries", testing_entries, METH_O, NULL},
-    {"_testing_set_entry", testing_set_entry, METH_VARARGS, NULL},
+    {"_testing_heats", testing_heats, METH_NOARGS, NULL},
     {NULL},
 };
 
@@ -528,6 +347,5 @@ int jc_discovery_init(PyObject *module)
         PyErr_SetString(PyExc_RuntimeError, "no slot left for data of code objects");
         return -1;
     }
-    find_entries();
     return PyModule_AddFunctions(module, methods);
 }

@@ -26,13 +26,21 @@ def main() -> None:
         sys.argv = args[1:]
         runpy.run_module(args[1], run_name="__main__", alter_sys=True)
     elif args[0] == "-c":
-        sys.argv, sys.path[0] = ["-c", *args[2:]], ""
+        sys.argv = ["-c", *args[2:]]
+        _first_on_path("")
         module = types.ModuleType("__main__")
         sys.modules["__main__"] = module
         exec(compile(args[1], "<string>", "exec"), module.__dict__)
     else:
-        sys.argv, sys.path[0] = args, os.path.dirname(os.path.abspath(args[0]))
+        sys.argv = args
+        _first_on_path(os.path.dirname(os.path.realpath(args[0])))
         runpy.run_path(args[0], run_name="__main__")
 
 
-main()
+def _first_on_path(folder: str) -> None:
+    if not sys.flags.safe_path:         # then the current folder is there, for this module
+        sys.path[0] = folder
+
+
+if __name__ == "__main__":
+    main()

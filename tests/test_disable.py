@@ -108,7 +108,7 @@ def test_others_that_patch_the_same_entry(name):
         return list(a)
 
     def pointer():
-        return _core._testing_entries(())[0][name]
+        return _core._testing_entries(())[name]
 
     plain = pointer()
     jitcore.enable(threshold=10**9)
@@ -121,7 +121,7 @@ def test_others_that_patch_the_same_entry(name):
     _core._testing_set_entry(name, ours)        # it puts back what it found
     a = X.copy()
     assert f(a) == [0.0, 1.0, 1.0, 1.0, 1.0, 1.0]
-    assert _core._testing_entries(())[1] == 0
+    assert _core._testing_heats() == 0
     jitcore.enable(threshold=10**9)
     f(a)
     assert _core.heat(f.__code__)[1] > 0
@@ -156,7 +156,7 @@ def test_cycles_leak_nothing():
         scope["g"](X)
     del scope
     gc.collect()
-    assert _core._testing_entries(())[1] < 50
+    assert _core._testing_heats() < 50
 
 
 def test_threads():
@@ -295,3 +295,41 @@ def test_inert():
         def f(x): return x + 1
         jitcore.disable()
     """, JITCORE="0")
+
+
+def test_a_whole_program(tmp_path):
+    program = """
+import sys
+import numpy as np
+import helper
+def f(x):
+    return x * 2.0 + 1.0
+class Local:
+    pass
+if __name__ == "__main__":
+    for _ in range(100):
+        f(np.ones(3))
+    import jitcore, pickle
+    assert jitcore.stats(f).native_calls and jitcore.stats().found == 1
+    assert sys.modules["__main__"].f is f and isinstance(pickle.loads(pickle.dumps(Local())), Local)
+    print(sys.argv, sys.path[0] == helper.__file__.rpartition("/")[0], helper.value)
+    sys.exit(3)
+"""
+    (tmp_path / "script.py").write_text(program)
+    (tmp_path / "helper.py").write_text("value = 5\n")
+    run_child("""
+        import os, subprocess, sys
+        folder, program = sys.argv[1:]
+        env = {key: value for key, value in os.environ.items() if key != "PYTHONSAFEPATH"}
+        def run(*args, cwd="/"):
+            return subprocess.run([sys.executable, "-m", "jitcore", *args], env=env, cwd=cwd, capture_output=True,
+                                  text=True)
+        script = os.path.join(folder, "script.py")
+        result = run(script, "a", "-b")
+        assert (result.returncode, result.stdout) == (3, f"{[script, 'a', '-b']} True 5\\n"), result
+        result = run("-m", "script", "a", cwd=folder)
+        assert (result.returncode, result.stdout) == (3, f"{[script, 'a']} True 5\\n"), result
+        result = run("-c", "import sys; print(__name__, sys.argv, [] == 1/1)", "a")
+        assert result.stdout == "__main__ ['-c', 'a'] False\\n", result
+        assert run().returncode == run("-c").returncode == 2
+    """, str(tmp_path), program)
