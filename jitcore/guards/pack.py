@@ -267,13 +267,15 @@ def _check_inputs(guards: Iterable[g.Guard], inputs: Sequence[Value]) -> None:
 def pack(trace: TraceLike) -> tuple[Spec, tuple[Spec, ...], int]:
     """``(guards_spec, exits_spec, n_out)`` for ``_core.Region``.
 
-    ``n_out`` is the number of words that exits' values take (``ir.layout.exit_words``).  ``ValueError`` if the guards do
-    not load what the graph takes, or a recipe names a source or value that is not there.
+    ``n_out`` is the number of words that exits' values take (``ir.layout.exit_words``).  ``ValueError`` if the guards
+    do not load what the graph takes, or a recipe names a source or value that is not there.
     """
     _check_inputs(trace.guards, trace.graph.inputs)
     exits = []
     words, n_out = exit_words(trace.graph)
     for exit, offsets in zip(trace.graph.exits, words):
+        if exit.target is not None:     # stays inside; C never sees it
+            exit = Exit("restart", reason=exit.reason, line=exit.line)
         _check_recipes(exit_recipes(exit), len(trace.sources), len(exit.values))
         exits.append(pack_exit(exit, offsets)[0])
     return pack_guards(trace.guards, trace.sources), tuple(exits), n_out

@@ -1,6 +1,7 @@
 """What is known before the run about layouts: the memory order of a result, the words of exits' values.
 
-Job: NumPy's K-order rule as far as types and lengths tell, and where native code leaves the values of exits.  Invariant: ``'C'`` and ``'F'`` are
+Job: NumPy's K-order rule as far as types and lengths tell, and where native code leaves the values of exits.
+Invariant: ``'C'`` and ``'F'`` are
 promises for every run; what depends on run-time strides or lengths is ``'A'``.  ``frontend`` and
 ``passes`` call it to type results, ``ir.verify`` to check them.
 
@@ -47,7 +48,7 @@ def exit_words(graph: Graph) -> tuple[list[tuple[int, ...]], int]:
     most = total = 0
     for exit in graph.exits:
         at, found = 0, []
-        for value in exit.values:
+        for value in exit.values if exit.target is None else ():
             if exit.kind != "leave":
                 found.append(at)
                 at += words_of(value.type)

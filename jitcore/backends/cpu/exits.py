@@ -54,6 +54,8 @@ class Exits:
                     self._asked.setdefault(home[value], {})[value] = at
         self._tails: dict[Block, _Tail] = {}
         self._plain: dict[int, ir.Block] = {}
+        #: Ends the LLVM block by a jump to a graph block with arguments.
+        self.jump: Callable[[Block, tuple[Value, ...]], None] | None = None
 
     def write(self, exit: int) -> None:
         """Ends the LLVM block: writes the exit's values and returns its index."""
@@ -63,16 +65,19 @@ class Exits:
     def target(self, exit: int) -> ir.Block:
         """The code that a check jumps to where its exit is taken."""
         frame, taken = self.frame, self.frame.graph.exits[exit]
-        if not taken.values and exit in self._plain:
+        if exit in self._plain:
             return self._plain[exit]
         out, back = frame.function.append_basic_block(f"exit{exit}"), frame.b.block
         frame.move_to(out)
-        if taken.kind != "leave" or not taken.values or self.block is None:
+        if taken.target is not None:        # its values are older than all checks that lead there
+            assert self.jump is not None
+            self.jump(taken.target, taken.values)
+        elif taken.kind != "leave" or not taken.values or self.block is None:
             self.write(exit)
         else:
             self._write_all(exit, lambda value: not self._is_shared(value))
             self._go_on(self.block, i32(exit))
-        if not taken.values:
+        if not taken.values or taken.target is not None:
             self._plain[exit] = out
         frame.move_to(back)
         return out
@@ -98,7 +103,7 @@ class Exits:
 
     def finish(self) -> None:
         """Writes the tails, when all values are there: those of dominated blocks first."""
-        depth = {block: 0 for block in self._tails}     # blocks that nothing reaches have no dominators
+        depth = dict.fromkeys(self._tails, 0)       # blocks that nothing reaches have no dominators
         for block in self._above:       # dominators come first
             above = self._above[block]
             depth[block] = 0 if above is None else depth[above] + 1
