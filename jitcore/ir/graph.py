@@ -95,9 +95,13 @@ class Exit:
     inside: the run goes on in block ``target`` with ``values`` as its arguments.  Terminators lead
     to that block, too, and what dominates it by them is behind wherever the exit is taken.
     ``restart`` goes back to the state at the region's entry and needs no recipes; it is right only
-    while the region has had no effect.  ``unit`` is the index of the code unit (two bytes) of the instruction: the one
-    to go on at for ``leave``, the one being performed for ``call``; ``next_unit`` is where a
+    while the region has had no effect.  ``unit`` is the index of the code unit (two bytes) of the
+    instruction: the one to go on at for ``leave``, the one being performed for ``call``; ``next_unit`` is where a
     ``call`` goes on.  ``values`` are what the recipes' ``FromValue(k)`` read, in order.
+
+    A ``leave`` inside inlined calls has ``frames``, outermost first, each the number of locals, that of operands on the
+    stack, the unit and the unit behind it: the region's own frame stands in the call at ``unit``, each further one but
+    the last in a call of its own.  ``inner`` holds the recipes of their functions, locals and stacks.
     """
 
     kind: str
@@ -113,6 +117,8 @@ class Exit:
     reason: str = ""
     line: int = 0
     target: Block | None = None
+    frames: tuple[tuple[int, int, int, int], ...] = ()
+    inner: tuple[Recipe, ...] = ()
 
 
 class Graph:

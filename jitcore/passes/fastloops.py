@@ -1,8 +1,8 @@
 """Fast versions of innermost loops: trips that need no test of indices, overflow and pending events.
 
 Job: ``run`` puts a *gate* in front of each innermost loop of scalars and elements.  The gate finds out for how many
-trips (at most ``CHUNK``) every index lies in its array and no counter overflows, and lets a copy of the loop do those without
-these tests; then one trip of the loop as it was follows, which polls, and the gate is asked again.  So whatever
+trips (at most ``CHUNK``) every index lies in its array and no counter overflows, and lets a copy of the loop do those
+without these tests; then one trip of the loop as it was follows, which polls, and the gate is asked again.  So whatever
 can fail fails in the original loop, at its instruction and with its state.
 
 Invariants: the copy does what the loop would do; a trip that finds a check of its own failing before anything was
@@ -99,7 +99,7 @@ class _Version:
                 if node.op == "poll" or (node.exit is not None and (
                         self.bounds.settles(node) or self._told_by_result(node))):
                     saved += 1
-        if size > NODES_A_TEST * saved:
+        if size > NODES_A_TEST * saved or any(isinstance(v.type, ArrayType) for v in self._leaving()):
             return 0
         self._build()
         return 1
@@ -239,6 +239,12 @@ class _Version:
         if places and outside:
             graph.blocks = reverse_postorder(graph)
             Repair(graph, loop, places).run(set(outside))
+
+    def _leaving(self) -> list[Value]:
+        """What the loop defines and hands on."""
+        ends = [block.terminator for block in self.loop.blocks if block.terminator is not None]
+        args = [v for end in ends for target, args in end.targets if target not in self.loop.inside for v in args]
+        return self._used_outside() + [v for v in args if v in self.loop.defined]
 
     def _used_outside(self) -> list[Value]:
         """What the loop defines and something behind it uses, in order of definition."""
