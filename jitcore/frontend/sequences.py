@@ -2,8 +2,8 @@
 
 Job: their ``Indexable`` protocols, and ``length`` and ``item`` for ``len()`` and subscripts.  Invariants: a list or
 tuple is an input whose items were numbers of one type when it was looked at; each item is checked as it is read, and
-one of another type is left to the interpreter.  Nothing changes such a list while a region runs.  Used by ``operations``
-and ``builtin_calls``; importing it registers the kinds with ``iteration``.
+one of another type is left to the interpreter.  Nothing changes such a list while a region runs.  Used by
+``operations`` and ``builtin_calls``; importing it registers the kinds with ``iteration``.
 """
 from __future__ import annotations
 
