@@ -68,6 +68,12 @@ _TABLE = (
     Opcode("writable", "Exits unless the array (for a view, the array that it is taken from) may be written to.", (),
            "must"),
     Opcode("store", "operands array, value (scalar), one wrapped index an axis: writes an element.", (), "no", False),
+    # -- Python's sequences --------------------------------------------------------------------
+    Opcode("count", "The number of items of an exact list, tuple or bytes object.", ()),
+    Opcode("item", "operands object, index (in range): an item of an exact list or tuple, attr of, as an object that"
+           " the sequence keeps.", ("of",)),
+    Opcode("byte", "operands object, index (in range): an item of an exact bytes object."),
+    Opcode("number", "An object's number; exits unless it is of exactly the result's type, and fits.", (), "must"),
     # -- generic -----------------------------------------------------------------------------
     Opcode("call", "Calls a known C function that runs no Python code.  attr callee: index into Graph.objects;"
            " attr template: the argument tuple, where ('v', k) is operand k boxed and ('c', obj) a constant;"
