@@ -24,7 +24,8 @@ enum {
     JC_LENGTH_IS,           /* arg */
     JC_ABSENT,
     JC_PRESENT,
-    JC_TYPE_VERSION,        /* ptr: weak reference to the type; arg: the version */
+    JC_TYPE_VERSION,        /* ptr: weak reference to the type; arg: the version; arg2: JC_COLLECTION_FLAGS of it */
+    JC_CLASS_VERSION,       /* the same of the object itself, which is a class */
     JC_FUNCTION_IS,         /* ptr: weak reference to the code; ptr2: (defaults, kwdefaults) */
     JC_DIMS_EQUAL,          /* arg: axis; base, arg2: the other */
     JC_LOAD_ARRAY,          /* word; arg: type number; arg2: axes; mask, want: flags */
@@ -65,5 +66,8 @@ static inline int jc_is_descriptor(PyObject *o)
 {
     return Py_TYPE(o)->tp_descr_get != NULL || Py_TYPE(o)->tp_descr_set != NULL;
 }
+
+/* What `match` asks of a type; registering it with an abstract class sets them and leaves the version. */
+#define JC_COLLECTION_FLAGS (Py_TPFLAGS_SEQUENCE | Py_TPFLAGS_MAPPING)
 
 #endif

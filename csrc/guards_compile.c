@@ -6,7 +6,7 @@
 
 static const char *const OP_NAMES[] = {
     "local", "constant", "global", "module_global", "own_closure", "closure", "cell", "attr", "item", "key",
-    "type_is", "", "is_object", "", "value_is", "length_is", "absent", "present", "type_version", "function_is", "dims_equal",
+    "type_is", "", "is_object", "", "value_is", "length_is", "absent", "present", "type_version", "class_version", "function_is", "dims_equal",
     "load_array", "load_object", "load_int", "load_float", "load_bool", "load_complex", "load_numpy",
 };
 
@@ -121,6 +121,7 @@ static int compile_version(jc_guard_op *op, PyObject *type)
     if (op->arg == 0) {
         return bad("the type has no version");
     }
+    op->arg2 = (int32_t)(((PyTypeObject *)type)->tp_flags & JC_COLLECTION_FLAGS);
     op->ptr = PyWeakref_NewRef(type, NULL);
     return op->ptr != NULL ? 0 : -1;
 }
@@ -190,7 +191,7 @@ static int compile_rest(jc_guard_op *op, PyObject *rest)
         op->ptr = Py_NewRef(a);
         return PyUnicode_CheckExact(a) || PyLong_CheckExact(a) || PyBool_Check(a) ? 0
             : bad("a value guard is on an int, a bool or a str");
-    case JC_TYPE_VERSION:
+    case JC_TYPE_VERSION: case JC_CLASS_VERSION:
         return PyArg_ParseTuple(rest, "O", &a) ? compile_version(op, a) : -1;
     case JC_FUNCTION_IS:
         return PyArg_ParseTuple(rest, "OOO", &a, &b, &c) ? compile_function(op, a, b, c) : -1;

@@ -7,14 +7,14 @@ attributes); a property becomes a call of its function.  Used by the handlers an
 from __future__ import annotations
 
 import types
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from jitcore.frontend import numpy_attrs
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import constant, is_numpy_globals, pytype, read, type_version
-from jitcore.frontend.protocol import Leaves, Redirect, Unsupported
+from jitcore.frontend.protocol import Leaves, Raises, Redirect, Unsupported
 from jitcore.frontend.values import (
     Abstract,
     Array,
@@ -29,7 +29,7 @@ from jitcore.frontend.values import (
     Sequence,
     Slice,
 )
-from jitcore.guards.guard import TypeIs
+from jitcore.guards.guard import Absent, TypeIs
 from jitcore.guards.sources import Attr
 
 _METHOD_DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType)
@@ -82,7 +82,7 @@ def _of_known(m: Machine, obj: Known, name: str) -> Abstract:
             type(target).__module__ in ("builtins", "numpy", "numpy.dtypes")):
         found = getattr(target, name, _MISSING)
         if found is _MISSING:
-            raise Unsupported(f"attribute {name} is absent")
+            raise Raises(AttributeError, f"attribute {name} is absent")
         if isinstance(found, types.BuiltinMethodType) and getattr(type(target), name, None) is not None:
             return NativeMethod(obj, name)
         return constant(m, found)
@@ -159,7 +159,7 @@ def _of_instance(m: Machine, obj: Opaque, name: str) -> Abstract | Redirect:
     if namespace is not None and name in namespace:
         return read(m, namespace[name], Attr(obj.source, name))
     if found is _MISSING:
-        raise Unsupported(f"attribute {name} of a {cls.__name__} is not in its dict")
+        _absent(m, obj, name, namespace)
     if not hasattr(type(found), "__get__"):
         return read(m, found, Attr(obj.source, name))
     if cls.__dictoffset__:
@@ -173,6 +173,16 @@ def _of_instance(m: Machine, obj: Opaque, name: str) -> Abstract | Redirect:
     if isinstance(found, types.MethodDescriptorType):
         return NativeMethod(obj, name)
     raise Unsupported(f"attribute {name} of a {cls.__name__}")
+
+
+def _absent(m: Machine, obj: Opaque, name: str, namespace: dict[str, Any] | None) -> NoReturn:
+    """An attribute that neither the class nor the instance has."""
+    assert obj.source is not None
+    reason = f"attribute {name} of a {obj.type.__name__} is not in its dict"
+    if class_attribute(obj.type, "__getattr__") is not _MISSING or (namespace is None and obj.type.__dictoffset__):
+        raise Unsupported(reason)
+    m.guard(Absent(Attr(obj.source, name)))
+    raise Raises(AttributeError, reason)
 
 
 def of_super(m: Machine, cls: Abstract, obj: Abstract, name: str) -> Method:

@@ -10,10 +10,10 @@ import types
 
 import numpy as np
 
-from jitcore.frontend import attributes, builtin_calls, builtin_methods, numpy_attrs, numpy_calls
+from jitcore.frontend import attributes, builtin_calls, builtin_methods, exceptions, numpy_attrs, numpy_calls
 from jitcore.frontend.inline import enter
 from jitcore.frontend.machine import Machine
-from jitcore.frontend.objects import constant, pytype, type_version
+from jitcore.frontend.objects import class_version, constant, pytype, type_version
 from jitcore.frontend.protocol import Redirect, Unsupported
 from jitcore.frontend.state import Frame
 from jitcore.frontend.values import (
@@ -26,6 +26,7 @@ from jitcore.frontend.values import (
     Method,
     NativeMethod,
     Opaque,
+    Raised,
     Scalar,
     Sequence,
     Unbound,
@@ -81,6 +82,8 @@ def _semantic(m: Machine, func: Abstract, args: list[Abstract],
         _check_dispatch(m, [*args, *kwargs.values()])
         found = numpy_calls.call_known(m, target, args, kwargs)
         return found if found is not None else Redirect(constant(m, target._implementation), args, kwargs)  # type: ignore[attr-defined]
+    if isinstance(target, type) and issubclass(target, BaseException) and exceptions.is_caught(m.state, m.choices.seen):
+        return _exception(m, func, target, kwargs)
     handler = builtin_calls.find(target)
     if handler is not None:
         return handler(m, args, kwargs)
@@ -94,6 +97,14 @@ def _instance(m: Machine, func: Opaque, args: list[Abstract], kwargs: dict[str, 
         raise Unsupported(f"a call of {_name(func)}")
     type_version(m, func)
     return Redirect(constant(m, found), [func, *args], kwargs)
+
+
+def _exception(m: Machine, func: Known, cls: type[BaseException], kwargs: dict[str, Abstract]) -> Raised:
+    """An exception that is raised at once and may be caught in the trace."""
+    if kwargs or not exceptions.made_plainly(cls):
+        raise Unsupported(f"a call of {_name(func)}")
+    class_version(m, func)
+    return Raised(cls, m.outer_unit)
 
 
 def _native_method(m: Machine, func: NativeMethod, args: list[Abstract],

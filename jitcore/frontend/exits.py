@@ -13,18 +13,21 @@ from jitcore.frontend.values import (
     Cell,
     Dict,
     Function,
+    Handling,
     Iterator,
     Known,
     Lazy,
     Method,
     NativeMethod,
     Opaque,
+    Raised,
     Range,
     RangeIterator,
     Scalar,
     Sequence,
     Set,
     Slice,
+    Text,
     Unbound,
     View,
 )
@@ -34,11 +37,12 @@ from jitcore.ir.recipe import NULL, Build, Const, FromSource, FromValue, Recipe
 
 
 class Unbuildable(Exception):
-    """An object that no recipe makes.  ``unit``: where the region's own frame made it, None where unknown."""
+    """An object that no recipe makes.  ``unit``: where the region's own frame made it, None where unknown.
+    ``exception``: it belongs to an exception that the region raises and catches itself."""
 
-    def __init__(self, what: str, unit: int | None) -> None:
+    def __init__(self, what: str, unit: int | None, exception: bool = False) -> None:
         super().__init__(f"{what} is needed as an object")
-        self.unit = unit
+        self.unit, self.exception = unit, exception
 
 
 class ExitMaker:
@@ -130,6 +134,8 @@ class ExitMaker:
         if isinstance(value, (NativeMethod, View)):
             what = "a view of a dict" if isinstance(value, View) else f"method {value.name}"
             raise Unbuildable(what, value.made_at)
+        if isinstance(value, (Raised, Handling, Text)):
+            raise Unbuildable("an exception that the region handles", value.made_at, True)
         raise Unbuildable(type(value).__name__, None)
 
     def _from_source(self, value: Abstract) -> Recipe:

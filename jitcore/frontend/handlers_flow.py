@@ -9,7 +9,7 @@ from jitcore.frontend.iteration import iterate, upcoming
 from jitcore.frontend.machine import MAX_TRIPS, Machine, Relooped
 from jitcore.frontend.numpy_shapes import lengths_of
 from jitcore.frontend.objects import is_same, known_range
-from jitcore.frontend.protocol import Leaves, Unsupported
+from jitcore.frontend.protocol import Leaves, Raises, Unsupported
 from jitcore.frontend.registry import handles
 from jitcore.frontend.values import Iterator, Known, NativeMethod, Range, RangeIterator, Scalar
 from jitcore.ir.types import INT
@@ -143,6 +143,8 @@ def get_iter(m: Machine, instr: Instr) -> None:
         return
     try:
         iterator = iterate(m, m.frame.pop())
+    except Raises:
+        raise
     except Unsupported as error:
         raise Leaves(str(error)) from None
     m.frame.push(iterator)
@@ -244,8 +246,3 @@ def interpret(m: Machine, instr: Instr) -> None:
         frame.push(Known(None))
     else:
         raise Leaves(f"{instr.arg.opname}: {instr.arg.reason}")
-
-
-@handles("RAISE")
-def raise_(m: Machine, instr: Instr) -> None:
-    raise Leaves("an exception is raised")

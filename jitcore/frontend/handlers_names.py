@@ -9,7 +9,7 @@ from jitcore.frontend import attributes
 from jitcore.frontend.calls import PENDING, deliver_null, perform
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import constant, read
-from jitcore.frontend.protocol import Leaves, Redirect, Unsupported
+from jitcore.frontend.protocol import Leaves, Raises, Redirect, Unsupported
 from jitcore.frontend.registry import handles
 from jitcore.frontend.values import UNBOUND, Abstract, Known, Method, NativeMethod
 from jitcore.guards.guard import Absent
@@ -26,7 +26,7 @@ def global_value(m: Machine, name: str) -> Abstract:
     if name not in scope:
         if not frame.constant_globals:
             m.guard(Absent(source))
-        raise Leaves(f"name {name} is not defined")
+        raise Raises(NameError, f"name {name} is not defined")
     if frame.constant_globals:
         return constant(m, scope[name])
     return read(m, scope[name], source)

@@ -91,8 +91,3 @@ def store_slice(m: Machine, instr: Instr) -> None:
 def delete_subscr(m: Machine, instr: Instr) -> None:
     obj, key = m.frame.pop_n(2)
     operations.delitem(m, obj, key)
-
-
-@handles("GET_LEN")
-def get_len(m: Machine, instr: Instr) -> None:
-    raise Unsupported("pattern matching")

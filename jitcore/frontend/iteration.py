@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from jitcore.frontend.machine import MAX_TRIPS, Machine
 from jitcore.frontend.objects import constant, known_range
-from jitcore.frontend.protocol import Unsupported
-from jitcore.frontend.values import Abstract, Dict, Iterator, Known, Range, Sequence, View
+from jitcore.frontend.protocol import Raises, Unsupported
+from jitcore.frontend.values import Abstract, Dict, Iterator, Known, Range, Scalar, Sequence, View
 
 
 def items(m: Machine, value: Abstract, limit: int = MAX_TRIPS) -> tuple[list[Abstract], bool]:
@@ -39,6 +39,8 @@ def _items(m: Machine, value: Abstract, limit: int) -> tuple[list[Abstract], boo
         return [Known(i) for i in found], True
     if isinstance(value, Known) and type(value.obj) in (tuple, str):
         return [constant(m, item) for item in value.obj], True  # type: ignore[attr-defined]
+    if isinstance(value, Scalar) or (isinstance(value, Known) and type(value.obj) in (int, float, bool, type(None))):
+        raise Raises(TypeError, "iteration over a number")
     raise Unsupported("a loop on run-time values")
 
 

@@ -31,7 +31,7 @@ from jitcore.frontend.values import (
     Slice,
     is_number,
 )
-from jitcore.guards.guard import Guard, LengthIs, TypeIs, TypeVersion
+from jitcore.guards.guard import ClassVersion, Guard, LengthIs, TypeIs, TypeVersion
 from jitcore.guards.sources import Constant, Source
 
 _PLAIN = (type(None), type(...), type(NotImplemented), bool, int, float, complex, str, bytes)
@@ -107,6 +107,15 @@ def type_version(m: Machine, value: Opaque) -> None:
     if value.source is None:
         raise Unsupported(f"an object of type {value.type.__name__} that was made inside")
     guard_once(m, TypeVersion(value.source, value.type), value.type)
+
+
+def class_version(m: Machine, value: Known) -> None:
+    """Guard that the class ``value`` has not been changed."""
+    cls = value.obj
+    assert isinstance(cls, type)
+    if cls.__flags__ & _IMMUTABLE_TYPE or cls.__module__.startswith("numpy"):
+        return
+    guard_once(m, ClassVersion(value.source or Constant(cls), cls), cls)
 
 
 _IMMUTABLE_TYPE = 1 << 8        # Py_TPFLAGS_IMMUTABLETYPE

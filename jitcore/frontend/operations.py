@@ -21,7 +21,7 @@ from jitcore.frontend.objects import (
     static_truth,
     type_version,
 )
-from jitcore.frontend.protocol import Redirect, Unsupported
+from jitcore.frontend.protocol import Raises, Redirect, Unsupported
 from jitcore.frontend.values import (
     Abstract,
     Array,
@@ -145,7 +145,7 @@ def getitem(m: Machine, obj: Abstract, key: Abstract) -> Abstract | Redirect:
         source = Key(obj.source, name)
         if name not in obj.obj:  # type: ignore[operator]
             m.guard(Absent(source))
-            raise Unsupported(f"key {name!r} is absent")
+            raise Raises(KeyError, f"key {name!r} is absent")
         return read(m, obj.obj[name], source)  # type: ignore[index]
     return _item_by_method(m, obj, key)
 
@@ -170,7 +170,7 @@ def _sequence_item(m: Machine, obj: Sequence, key: Abstract) -> Abstract:
         raise Unsupported("an index that is no int")
     index = m.pin_index(key)
     if not -len(obj.items) <= index < len(obj.items):
-        raise Unsupported(f"{obj.kind} index out of range")
+        raise Raises(IndexError, f"{obj.kind} index out of range")
     return obj.items[index]
 
 
@@ -191,7 +191,7 @@ def _range_item(m: Machine, obj: Range, key: Abstract) -> Abstract:
     try:
         return Known(known_range(obj)[m.pin_index(key)])
     except IndexError:
-        raise Unsupported("range object index out of range") from None
+        raise Raises(IndexError, "range object index out of range") from None
 
 
 def hashable(key: Abstract) -> Any:
@@ -211,7 +211,7 @@ def keyed(m: Machine, items: list[Abstract]) -> dict[Any, Abstract]:
 
 def dict_item(obj: Dict, key: Any) -> Abstract:
     if key not in obj.items:
-        raise Unsupported(f"key {key!r} is absent")
+        raise Raises(KeyError, f"key {key!r} is absent")
     return obj.items[key]
 
 
@@ -233,7 +233,7 @@ def setitem(m: Machine, obj: Abstract, key: Abstract, value: Abstract) -> None:
     else:
         index = m.pin_index(key)
         if not -len(obj.items) <= index < len(obj.items):
-            raise Unsupported("list assignment index out of range")
+            raise Raises(IndexError, "list assignment index out of range")
         obj.items[index] = value
 
 
@@ -251,7 +251,7 @@ def delitem(m: Machine, obj: Abstract, key: Abstract) -> None:
             return
         index = m.pin_index(key)
         if not -len(obj.items) <= index < len(obj.items):
-            raise Unsupported("list assignment index out of range")
+            raise Raises(IndexError, "list assignment index out of range")
         del obj.items[index]
     else:
         raise Unsupported("an item deleted from an object")

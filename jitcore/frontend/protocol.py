@@ -24,5 +24,14 @@ class Unsupported(Exception):
     """The operation is not compiled: the machine makes it a CALL site."""
 
 
+class Raises(Unsupported):
+    """CPython is sure to raise an exception of exactly ``cls`` at this operation.  Where a handler that is part of the
+    trace catches it, the machine goes on there; otherwise it is an operation that is not compiled."""
+
+    def __init__(self, cls: type[BaseException], reason: str) -> None:
+        super().__init__(reason)
+        self.cls = cls
+
+
 class Leaves(Exception):
     """The instruction cannot be part of any region: the machine leaves to the interpreter there."""
