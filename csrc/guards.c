@@ -26,8 +26,8 @@ static int read_module_or_instance(jc_guard_op *op, PyObject *base, PyObject **f
                                                                       && jc_is_descriptor(op->on_class))) {
         return -1;
     }
-    if (PyMethod_Check(base)) {     /* compile_attr lets only __func__ through */
-        *found = PyMethod_GET_FUNCTION(base);
+    if (PyMethod_Check(base)) {     /* compile_attr lets only __func__ and __self__ through */
+        *found = op->arg2 ? PyMethod_GET_SELF(base) : PyMethod_GET_FUNCTION(base);
         return 1;
     }
     *made = _PyObject_GenericGetAttrWithDict(base, op->ptr, NULL, 1);

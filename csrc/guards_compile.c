@@ -64,7 +64,8 @@ static int set_weak(jc_guard_op *op, PyObject *o)
 }
 
 /* Reading an instance attribute must not be able to run Python code: the type's own __getattribute__ is
- * object's, and what the type has under the name is a slot of objects, a plain function, or no descriptor. */
+ * object's, and what the type has under the name is a slot of objects, a plain function (also as a static or a class
+ * method), or no descriptor. */
 static int compile_attr(jc_guard_op *op, PyObject *name, PyObject *type)
 {
     static PyObject *getattribute;
@@ -82,17 +83,25 @@ static int compile_attr(jc_guard_op *op, PyObject *name, PyObject *type)
     if (type == Py_None) {
         return found != NULL && Py_TYPE(found)->tp_descr_set != NULL ? bad("a module's own descriptor") : 0;
     }
-    if (read_type == &PyMethod_Type && PyUnicode_CompareWithASCIIString(op->ptr, "__func__") == 0) {
+    op->arg2 = PyUnicode_CompareWithASCIIString(op->ptr, "__self__") == 0;
+    if (read_type == &PyMethod_Type && (op->arg2 || PyUnicode_CompareWithASCIIString(op->ptr, "__func__") == 0)) {
         op->ptr2 = type;
         return 0;
     }
-    if (_PyType_Lookup(read_type, getattribute) != _PyType_Lookup(&PyBaseObject_Type, getattribute)) {
+    if (read_type->tp_getattro != PyObject_GenericGetAttr
+        && _PyType_Lookup(read_type, getattribute) != _PyType_Lookup(&PyBaseObject_Type, getattribute)) {
         return bad("a type with its own __getattribute__");
     }
     op->ptr2 = type;    /* only compared, behind a guard on the type's version */
     if (found == NULL || PyFunction_Check(found) || Py_IS_TYPE(found, &PyMethodDescr_Type)
         || Py_IS_TYPE(found, &PyMemberDescr_Type)) {
         return 0;
+    }
+    if (Py_IS_TYPE(found, &PyStaticMethod_Type) || Py_IS_TYPE(found, &PyClassMethod_Type)) {
+        PyObject *inner = PyObject_GetAttrString(found, "__func__");
+        int plain = inner != NULL && PyObject_TypeCheck(inner, &PyFunction_Type);
+        Py_XDECREF(inner);
+        return plain ? 0 : PyErr_Occurred() ? -1 : bad("a method that a descriptor computes");
     }
     op->on_class = PyType_HasFeature(Py_TYPE(found), Py_TPFLAGS_IMMUTABLETYPE) ? NULL : found;
     return jc_is_descriptor(found) ? bad("an attribute that a descriptor computes") : 0;

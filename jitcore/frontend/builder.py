@@ -7,7 +7,7 @@ restart exit.  Only ``frontend`` uses it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from jitcore.frontend.values import (
     Function,
     Known,
     Lazy,
+    Method,
     Opaque,
     Scalar,
     Sequence,
@@ -38,7 +39,7 @@ from jitcore.guards.guard import (
     TypeIs,
     ValueIs,
 )
-from jitcore.guards.sources import Closure, Item, Source
+from jitcore.guards.sources import Attr, Closure, Item, Source
 from jitcore.ir.build import replace_uses
 from jitcore.ir.graph import Block, Exit, Graph, Node, Value
 from jitcore.ir.types import COMPILED_DTYPES, INT, OBJECT, ArrayType, Type, array, parse_type, strong
@@ -121,6 +122,11 @@ class Builder:
             defaults = tuple(known_or_opaque(d) for d in obj.__defaults__ or ())
             kwdefaults = {k: known_or_opaque(v) for k, v in (obj.__kwdefaults__ or {}).items()}
             return Function(obj.__code__, obj.__globals__, cells, defaults, kwdefaults, obj, source)
+        if kind is MethodType and isinstance(obj.__func__, FunctionType):  # type: ignore[attr-defined]
+            self.guard(TypeIs(source, MethodType))
+            method = Method(Lazy(obj.__func__, Attr(source, "__func__")), Lazy(obj.__self__, Attr(source, "__self__")))  # type: ignore[attr-defined]
+            method.source = source
+            return method
         if isinstance(obj, _BY_IDENTITY):
             self.guard(IsObject(source, obj))
             return Known(obj, source)

@@ -5,6 +5,7 @@ immutable operands, or raises ``Unsupported``; it changes no abstract value befo
 """
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -12,7 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.frontend import attributes, exceptions, iteration, numpy_attrs, numpy_ops, operations, python_ops
+from jitcore.frontend import (
+    attributes,
+    exceptions,
+    iteration,
+    numpy_attrs,
+    numpy_ops,
+    operations,
+    operators,
+    python_ops,
+)
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import constant, is_instance, is_plain, known_range, pytype
 from jitcore.frontend.protocol import Raises, Redirect, Unsupported
@@ -25,6 +35,7 @@ from jitcore.frontend.values import (
     Known,
     Method,
     NativeMethod,
+    Partial,
     Range,
     Scalar,
     Sequence,
@@ -54,6 +65,13 @@ def rule(target: Any, least: int, most: int, keywords: bool = False) -> Callable
         _RULES[id(target)] = (target, checked)
         return function
     return register
+
+
+@rule(functools.partial, 1, 1000, True)
+def _partial(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    if not isinstance(args[0], (Function, Method)):
+        raise Unsupported("a partial of an object")
+    return Partial(args[0], args[1:], dict(kwargs))
 
 
 # -- questions ------------------------------------------------------------------------------------------
@@ -200,10 +218,12 @@ def _bool(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abst
 
 
 @rule(abs, 1, 1)
-def _abs(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+def _abs(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract | Redirect:
     value = args[0]
     if operations.is_numpy(value):
         return numpy_ops.unary(m, "abs", value)
+    if operators.has_class(value):
+        return operators.unary(m, "__abs__", value)
     return python_ops.fold(m, abs, value.obj) if isinstance(value, Known) else python_ops.apply(m, "abs", value)
 
 

@@ -14,12 +14,14 @@ from jitcore.frontend.values import (
     Dict,
     Function,
     Handling,
+    Instance,
     Iterator,
     Known,
     Lazy,
     Method,
     NativeMethod,
     Opaque,
+    Partial,
     Raised,
     Range,
     RangeIterator,
@@ -131,8 +133,13 @@ class ExitMaker:
             return Build("iter", (Build("range", self.all([value.position, value.stop, value.step])),))
         if isinstance(value, Function):
             return self._function(value)
-        if isinstance(value, (NativeMethod, View)):
-            what = "a view of a dict" if isinstance(value, View) else f"method {value.name}"
+        if isinstance(value, Instance):
+            source = value.cls_value.source
+            cls = Const(value.cls) if source is None else self._object_at(source)
+            attrs = (r for name, v in value.attrs.items() for r in (Const(name), self.make(v)))
+            return Build("instance", (cls, *attrs))
+        if isinstance(value, (NativeMethod, View, Partial)):
+            what = f"method {value.name}" if isinstance(value, NativeMethod) else f"a {type(value).__name__.lower()}"
             raise Unbuildable(what, value.made_at)
         if isinstance(value, (Raised, Handling, Text)):
             raise Unbuildable("an exception that the region handles", value.made_at, True)

@@ -11,7 +11,19 @@ from jitcore.frontend.numpy_shapes import lengths_of
 from jitcore.frontend.objects import is_same, known_range
 from jitcore.frontend.protocol import Leaves, Raises, Unsupported
 from jitcore.frontend.registry import handles
-from jitcore.frontend.values import Iterator, Known, NativeMethod, Range, RangeIterator, Scalar
+from jitcore.frontend.state import Frame
+from jitcore.frontend.values import (
+    Abstract,
+    Array,
+    Instance,
+    Iterator,
+    Known,
+    NativeMethod,
+    Range,
+    RangeIterator,
+    Scalar,
+    Sequence,
+)
 from jitcore.ir.types import INT
 
 MAX_UNROLLED = 800          # instructions of a loop over a range that is unrolled
@@ -226,13 +238,29 @@ def return_value(m: Machine, instr: Instr) -> None:
     if m.depth == 1:
         m.end_by_return(frame.stack[-1])
         return
-    value = frame.pop()
+    value = returned(m, frame)
     m.state.frames.pop()
     if m.depth == 1:
         m.state.unlikely = False
     if frame.yields is not None:
         value = m.made(Iterator(frame.yields, None, True))
     deliver(m, value, frame)
+
+
+def returned(m: Machine, frame: Frame) -> Abstract:
+    """What the caller of an inlined call gets."""
+    value = frame.stack[-1]
+    if frame.making is not None:
+        if not is_same(m, value, Known(None)):
+            raise Leaves("__init__ that gives something else than None")
+        return frame.making
+    if frame.deliver in ("operator", "bool"):
+        known = m.force(value)
+        if isinstance(known, Known) and known.obj is NotImplemented:
+            raise Leaves("an operator that is not implemented")
+        if not isinstance(known, (Known, Scalar, Array, Sequence, Instance)):
+            raise Leaves("an operator that gives an object")
+    return operations.truth_value(m, value) if frame.deliver == "bool" else value
 
 
 @handles("INTERPRET")

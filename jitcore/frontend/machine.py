@@ -21,7 +21,7 @@ from jitcore.frontend.registry import HANDLERS, LEFT
 from jitcore.frontend.sites import site
 from jitcore.frontend.snapshot import Left
 from jitcore.frontend.state import Frame, State
-from jitcore.frontend.values import Abstract, Iterator, Known, Lazy, NativeMethod, Raised, Scalar, Set, View
+from jitcore.frontend.values import Abstract, Iterator, Known, Lazy, NativeMethod, Partial, Raised, Scalar, Set, View
 from jitcore.guards.guard import Guard
 from jitcore.guards.sources import Source
 from jitcore.ir.graph import Block, Exit, Terminator, Value
@@ -195,7 +195,7 @@ class Machine:
 
     def made(self, value: Abstract) -> Abstract:
         """Note where an object was made that no recipe can make; give up if it is known to be needed."""
-        if isinstance(value, (NativeMethod, Iterator, View, Set)):
+        if isinstance(value, (NativeMethod, Iterator, View, Set, Partial)):
             self.check_cut()
             value.made_at = self.outer_unit
         return value

@@ -6,6 +6,7 @@ Used by the handlers and the modules behind them.
 """
 from __future__ import annotations
 
+import functools
 import types
 from typing import Any
 
@@ -20,10 +21,12 @@ from jitcore.frontend.values import (
     Cell,
     Dict,
     Function,
+    Instance,
     Known,
     Lazy,
     Method,
     Opaque,
+    Partial,
     Range,
     Scalar,
     Sequence,
@@ -100,8 +103,11 @@ def guard_once(m: Machine, guard: Guard, *key: object) -> None:
         m.builder.guard(guard)
 
 
-def type_version(m: Machine, value: Opaque) -> None:
+def type_version(m: Machine, value: Abstract) -> None:
     """Guard that the type of ``value`` has not been changed."""
+    if isinstance(value, Instance):
+        return                          # guarded when it was made
+    assert isinstance(value, Opaque)
     if value.type.__flags__ & _IMMUTABLE_TYPE:
         return
     if value.source is None:
@@ -131,6 +137,8 @@ def pytype(m: Machine, value: Abstract) -> type:
         return _PYTHON_SCALARS[value.type.dtype.char] if value.type.weak else value.type.dtype.type
     if isinstance(value, Opaque):
         return value.type
+    if isinstance(value, Instance):
+        return value.cls
     if isinstance(value, Sequence):
         return tuple if value.kind == "tuple" else list
     for kind, found in _TYPES.items():
@@ -140,7 +148,8 @@ def pytype(m: Machine, value: Abstract) -> type:
 
 
 _TYPES: dict[type, type] = {Array: np.ndarray, Dict: dict, Set: set, Slice: slice, Range: range,
-                            Function: types.FunctionType, Method: types.MethodType}
+                            Function: types.FunctionType, Method: types.MethodType,
+                            Partial: functools.partial}
 
 
 def exact_object(value: Abstract) -> tuple[bool, object]:
@@ -187,7 +196,7 @@ def is_instance(m: Machine, value: Abstract, classes: object) -> bool:
     checks = type(classes).__instancecheck__
     if checks is not type.__instancecheck__ and not _is_library(found):
         raise Unsupported(f"isinstance of {found.__name__} with a class that decides itself")
-    if isinstance(m.force(value), Opaque) and not _plain_class(found):
+    if isinstance(m.force(value), (Opaque, Instance)) and not _plain_class(found):
         raise Unsupported(f"isinstance of an object whose __class__ {found.__name__} decides itself")
     return issubclass(found, classes)
 
@@ -217,6 +226,8 @@ def static_truth(m: Machine, value: Abstract) -> bool | None:
         return bool(value.items)
     if isinstance(value, Range):
         return None if not _known_range(value) else bool(known_range(value))
+    if isinstance(value, Instance) and (hasattr(value.cls, "__bool__") or hasattr(value.cls, "__len__")):
+        raise Unsupported(f"the truth of a {value.cls.__name__}")
     if isinstance(value, Opaque):
         if value.type is dict and value.source is not None:
             m.guard(TypeIs(value.source, dict))

@@ -8,8 +8,8 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-from jitcore.frontend import numpy_index, numpy_ops, python_ops
-from jitcore.frontend.attributes import class_attribute
+from jitcore.frontend import numpy_index, numpy_ops, operators, python_ops
+from jitcore.frontend.instances import class_attribute
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import (
     constant,
@@ -49,9 +49,16 @@ def is_numpy(value: Abstract) -> bool:
     return isinstance(value, Known) and is_number(value.obj) and not python_ops.is_python_number(value)
 
 
+def asks_class(a: Abstract, b: Abstract) -> bool:
+    """Whether an operator asks a class written in Python; NumPy's objects on the left decide themselves."""
+    return operators.has_class(a) or (operators.has_class(b) and not is_numpy(a))
+
+
 def binary(m: Machine, op: str, a: Abstract, b: Abstract, inplace: bool = False) -> Abstract | Redirect:
     """``a op b``, or ``a op= b``."""
     a, b = m.force(a), m.force(b)
+    if asks_class(a, b):
+        return operators.binary(m, op, a, b, inplace)
     if is_numpy(a) or is_numpy(b):
         return numpy_ops.binary(m, op, a, b, inplace)
     if inplace and isinstance(a, Sequence) and a.kind == "list":
@@ -66,7 +73,7 @@ def binary(m: Machine, op: str, a: Abstract, b: Abstract, inplace: bool = False)
     return python_ops.binary(m, op, a, b)
 
 
-def unary(m: Machine, op: str, value: Abstract) -> Abstract:
+def unary(m: Machine, op: str, value: Abstract) -> Abstract | Redirect:
     """``op value``: 'neg', 'pos', 'invert', 'not'."""
     value = m.force(value)
     if op == "not":
@@ -76,12 +83,16 @@ def unary(m: Machine, op: str, value: Abstract) -> Abstract:
         return python_ops.apply(m, "not", found)
     if is_numpy(value):
         return numpy_ops.unary(m, op, value)
+    if operators.has_class(value):
+        return operators.unary(m, f"__{op}__", value)
     return python_ops.unary(m, op, value)
 
 
 def compare(m: Machine, op: str, a: Abstract, b: Abstract) -> Abstract:
     """``a op b``: 'lt', 'le', 'eq', 'ne', 'gt', 'ge'."""
     a, b = m.force(a), m.force(b)
+    if asks_class(a, b):
+        raise Unsupported(f"{op} of objects")
     if is_numpy(a) or is_numpy(b):
         return numpy_ops.compare(m, op, a, b)
     return python_ops.compare(m, op, a, b)

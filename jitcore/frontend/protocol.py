@@ -13,11 +13,15 @@ from jitcore.frontend.values import Abstract
 
 @dataclass
 class Redirect:
-    """The result is that of calling ``func`` (a Function or a Known Python function): the machine inlines it."""
+    """The result is that of calling ``func`` (a Function or a Known Python function): the machine inlines it.
+
+    ``operator``: unless the result is NotImplemented, which is where the machine gives up.
+    """
 
     func: Abstract
     args: list[Abstract]
     kwargs: dict[str, Abstract] = field(default_factory=dict)
+    operator: bool = False
 
 
 class Unsupported(Exception):

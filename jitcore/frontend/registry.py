@@ -29,7 +29,6 @@ LEFT: dict[str, str] = {
     "DELETE_NAME": "only in class bodies and modules",
     "LOAD_BUILD_CLASS": "making a class",
     "DELETE_GLOBAL": "deleting a global",
-    "WITH_EXCEPT_START": "exception handling",
 }
 
 

@@ -264,6 +264,36 @@ class View(Abstract):
         self.made_at: int | None = None
 
 
+class Instance(Abstract):
+    """An object of a class written in Python that the region made.
+
+    ``cls_value`` is its class (``Known``), whose version is guarded; ``attrs`` has what lies in its dict and its
+    slots, in the order in which it was put there.
+    """
+
+    __slots__ = ("cls_value", "attrs")
+
+    def __init__(self, cls_value: Known, attrs: dict[str, Abstract]) -> None:
+        super().__init__()
+        self.cls_value, self.attrs = cls_value, attrs
+
+    @property
+    def cls(self) -> type:
+        assert isinstance(self.cls_value.obj, type)
+        return self.cls_value.obj
+
+
+class Partial(Abstract):
+    """A ``functools.partial`` made inside.  ``made_at``: as for ``Function``."""
+
+    __slots__ = ("func", "args", "kwargs", "made_at")
+
+    def __init__(self, func: Abstract, args: list[Abstract], kwargs: dict[str, Abstract]) -> None:
+        super().__init__()
+        self.func, self.args, self.kwargs = func, args, kwargs
+        self.made_at: int | None = None
+
+
 class Opaque(Abstract):
     """An object known by its type only (``TypeIs`` guarded, or the result of a call).
 

@@ -97,15 +97,17 @@ def _instance_attr(obj: object, name: str) -> object:
             return cast(object, on_class.__get__(obj))
         except AttributeError:
             return ABSENT
-    if not isinstance(on_class, (FunctionType, MethodDescriptorType)) and _is_descriptor(on_class):
+    plain = isinstance(on_class, (FunctionType, MethodDescriptorType)) or (
+        type(on_class) in (staticmethod, classmethod) and isinstance(on_class.__func__, FunctionType))  # type: ignore[attr-defined]
+    if not plain and _is_descriptor(on_class):
         raise Unreadable("a descriptor")
     dict_slot = class_lookup(type(obj), "__dict__")
     if isinstance(dict_slot, GetSetDescriptorType):
         namespace = dict_slot.__get__(obj)
         if name in namespace:
             return cast(object, namespace[name])
-    if isinstance(on_class, (FunctionType, MethodDescriptorType)):
-        return cast(object, on_class.__get__(obj, type(obj)))
+    if plain:
+        return cast(object, on_class.__get__(obj, type(obj)))  # type: ignore[attr-defined]
     return on_class
 
 

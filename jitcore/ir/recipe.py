@@ -51,6 +51,8 @@ class Build(Recipe):
     function or ``Null`` for the region's own: that cell of its closure), ``'last'`` (two items: the second, made after
     the first).
 
+    ``'instance'``: a class, then attributes' names and values in turn, in the order in which they are set.
+
     ``'function'``: code, the function whose globals it gets (``Null``: the region's own), defaults, keyword defaults,
     closure, annotations (each a tuple or dict, or ``Null``), then cells that get the new function as their content.
     """
