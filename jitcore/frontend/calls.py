@@ -105,6 +105,8 @@ def _semantic(m: Machine, func: Abstract, args: list[Abstract],
         return found if found is not None else Redirect(constant(m, target._implementation), args, kwargs)  # type: ignore[attr-defined]
     if isinstance(target, type) and issubclass(target, BaseException) and exceptions.is_caught(m.state, m.choices.seen):
         return _exception(m, func, target, kwargs)
+    if target is functools.partial and args and isinstance(m.force(args[0]), (Function, Method, Partial)):
+        return Partial(args[0], args[1:], dict(kwargs))
     handler = builtin_calls.find(target)
     if handler is not None:
         return handler(m, args, kwargs)

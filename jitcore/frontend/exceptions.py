@@ -18,9 +18,9 @@ from jitcore.frontend.values import Abstract, Handling, Known, Lazy, Raised, Sca
 #: Classes whose objects take any positional arguments and do nothing with them but keep them.
 _BUILTIN = frozenset((
     BaseException, Exception, ArithmeticError, AssertionError, AttributeError, BufferError, EOFError,
-    FloatingPointError, IndexError, KeyError, LookupError, MemoryError, NameError, NotImplementedError, OverflowError, RecursionError,
-    ReferenceError, RuntimeError, StopIteration, TypeError, UnboundLocalError, ValueError, ZeroDivisionError, Warning,
-    UserWarning, RuntimeWarning, DeprecationWarning, FutureWarning))
+    FloatingPointError, IndexError, KeyError, LookupError, MemoryError, NameError, NotImplementedError, OverflowError,
+    RecursionError, ReferenceError, RuntimeError, StopIteration, TypeError, UnboundLocalError, ValueError,
+    ZeroDivisionError, Warning, UserWarning, RuntimeWarning, DeprecationWarning, FutureWarning))
 
 
 def only_raises(frame: Frame) -> bool:

@@ -18,6 +18,7 @@ from jitcore.frontend.values import (
     Array,
     Cell,
     Dict,
+    Enumerate,
     Function,
     Instance,
     Iterator,
@@ -31,9 +32,11 @@ from jitcore.frontend.values import (
     RangeIterator,
     Scalar,
     Sequence,
+    SequenceIterator,
     Set,
     Slice,
     View,
+    Zip,
     is_free,
     is_number,
 )
@@ -51,12 +54,14 @@ _PARTS: dict[type, tuple[str, ...]] = {
     NativeMethod: ("self_value",), Iterator: ("items", "over"), View: ("over",),
     Function: ("closure", "defaults", "kwdefaults"), Set: ("items",), Instance: ("attrs",),
     Partial: ("func", "args", "kwargs"),
+    SequenceIterator: ("over", "position"), Enumerate: ("over", "position"), Zip: ("parts",),
 }
 #: The parts that must be the same.
 _FIXED: dict[type, tuple[str, ...]] = {
     Sequence: ("kind",), NativeMethod: ("name", "made_at"), Iterator: ("position", "fixed", "made_at"), Cell: ("name",),
     View: ("what", "made_at"), RangeIterator: ("down",),
     Function: ("code", "obj", "made_at"), Set: ("merged", "made_at"), Instance: ("cls",), Partial: ("made_at",),
+    SequenceIterator: ("down",), Zip: ("strict",),
 }
 
 

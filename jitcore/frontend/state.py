@@ -17,11 +17,11 @@ from jitcore.frontend.values import (
     Function,
     Instance,
     Iterator,
+    LoopIterator,
     Method,
     NativeMethod,
     Partial,
     Range,
-    RangeIterator,
     Sequence,
     Set,
     Slice,
@@ -167,5 +167,5 @@ class _Copier:
         return part
 
 
-_COPIED = (Array, Cell, Dict, Function, Instance, Iterator, Method, NativeMethod, Partial, Range, RangeIterator,
+_COPIED = (Array, Cell, Dict, Function, Instance, Iterator, LoopIterator, Method, NativeMethod, Partial, Range,
            Sequence, Set, Slice, View)
