@@ -21,9 +21,10 @@ from jitcore.frontend import (
     operations,
     operators,
     python_ops,
+    sequences,
 )
 from jitcore.frontend.machine import Machine
-from jitcore.frontend.objects import constant, is_instance, is_plain, known_range, pytype
+from jitcore.frontend.objects import constant, is_instance, known_range, lacks, pytype
 from jitcore.frontend.protocol import Raises, Redirect, Unsupported
 from jitcore.frontend.values import (
     Abstract,
@@ -77,6 +78,8 @@ def _len(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
             raise Unsupported("len() of an array without axes")
         hint = value.hint[0] if value.hint else None
         return Scalar(value.shape[0], None, hint)
+    if (size := sequences.length(m, value)) is not None:
+        return size
     if isinstance(value, (Sequence, Dict, Set)):
         return Known(len(value.items))
     if isinstance(value, View):
@@ -85,8 +88,7 @@ def _len(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
         return Known(len(known_range(value)))
     if isinstance(value, Known) and type(value.obj) in (str, tuple, bytes, frozenset):
         return Known(len(value.obj))  # type: ignore[arg-type]
-    if isinstance(value, Scalar) or (
-            isinstance(value, Known) and is_plain(value.obj) and not hasattr(value.obj, "__len__")):
+    if lacks(value, "__len__"):
         raise Raises(TypeError, "len() of a number")
     raise Unsupported(f"len() of a {pytype(m, value).__name__}")
 
@@ -100,7 +102,7 @@ def _isinstance(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -
 def _issubclass(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
     cls, classes = args[0], _classes(m, args[1])
     parts = classes if isinstance(classes, tuple) else (classes,)
-    if isinstance(cls, Scalar) or (isinstance(cls, Known) and is_plain(cls.obj) and not hasattr(cls.obj, "__bases__")):
+    if lacks(cls, "__bases__"):
         raise Raises(TypeError, "issubclass of no class")
     if not isinstance(cls, Known) or not isinstance(cls.obj, type) or not all(
             isinstance(p, type) and type(p).__subclasscheck__ is type.__subclasscheck__ for p in parts):
@@ -179,8 +181,7 @@ def _index(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abs
         return value
     if operations.is_numpy(value) and issubclass(pytype(m, value), np.integer):
         return _number(m, "int", value, int)
-    if isinstance(value, (Scalar, Sequence, Dict)) or (isinstance(value, Known) and is_plain(value.obj) and not (
-            hasattr(value.obj, "__index__"))):
+    if isinstance(value, (Scalar, Sequence, Dict)) or lacks(value, "__index__"):
         raise Raises(TypeError, "operator.index() of something that is no int")
     raise Unsupported("operator.index() of an object")
 
@@ -358,8 +359,9 @@ def _range(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abs
         raise Raises(ValueError, "range() with a step of 0")
     if isinstance(step, Scalar):
         iteration.require(m, "lt" if iteration.goes_down(step) else "gt", step, Known(0))
-    parts = [Known(int(p.obj)) if isinstance(p, Known) else p for p in (start, stop, step)]  # type: ignore[call-overload]
-    return Range(*parts)
+    start, stop, step = (Known(int(p.obj)) if isinstance(p, Known) else p  # type: ignore[call-overload]
+                         for p in (start, stop, step))
+    return Range(start, stop, step)
 
 
 def _iterator(items: list[Abstract], fixed: bool) -> Iterator:

@@ -72,6 +72,13 @@ def is_plain(obj: object) -> bool:
     return type(obj) in _PLAIN or isinstance(obj, _IDENTITY) or is_number(obj)
 
 
+def lacks(value: Abstract, name: str) -> bool:
+    """Whether a number or a constant is known not to have the attribute ``name``."""
+    if isinstance(value, Scalar):
+        return not hasattr(value.type.dtype.type(0) if not value.type.weak else value.type.dtype.type(0).item(), name)
+    return isinstance(value, Known) and is_plain(value.obj) and not hasattr(value.obj, name)
+
+
 def is_numpy_globals(namespace: dict[str, Any]) -> bool:
     """Whether these are the globals of one of NumPy's own modules."""
     name = namespace.get("__name__")
