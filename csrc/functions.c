@@ -1,6 +1,7 @@
-/* Functions and cells made at exits.
+/* Functions, cells and objects of plain classes made at exits.
  *
- * Job: what MAKE_FUNCTION would have made, and the cells of the region's own function.  Called by recipes.c. */
+ * Job: what MAKE_FUNCTION would have made, the cells of the region's own function, and what `object.__new__` and stores to
+ * attributes would have.  Invariants: no Python code runs.  Called by recipes.c. */
 #include "jitcore.h"
 #include "frame_compat.h"
 
@@ -56,6 +57,24 @@ PyObject *jc_make_function(PyObject **items, int n, PyObject *own)
                                       items[P_KWDEFAULTS], items[P_CLOSURE], items[P_ANNOTATIONS]);
     for (int i = JC_FUNCTION_PARTS; made != NULL && i < n; i++) {
         PyCell_Set(items[i], made);
+    }
+    return made;
+}
+
+/* An object of a class written in Python, whose attributes are set without any of its code. */
+PyObject *jc_make_instance(PyObject **items, int n)
+{
+    PyTypeObject *cls = (PyTypeObject *)items[0];
+    if (!PyType_Check(items[0]) || cls->tp_new != PyBaseObject_Type.tp_new) {
+        PyErr_SetString(PyExc_SystemError, "jitcore: a recipe makes an object of something else than a plain class");
+        return NULL;
+    }
+    PyObject *none = PyTuple_New(0), *made = none != NULL ? cls->tp_new(cls, none, NULL) : NULL;
+    Py_XDECREF(none);
+    for (int i = 1; made != NULL && i < n; i += 2) {
+        if (PyObject_GenericSetAttr(made, items[i], items[i + 1]) < 0) {
+            Py_CLEAR(made);
+        }
     }
     return made;
 }

@@ -109,6 +109,8 @@ JC_HIDDEN PyObject *jc_range_iterator_new(int64_t start, int64_t stop, int64_t s
 #define JC_FUNCTION_PARTS 6     /* cells to be filled with the function follow them */
 /* From its parts [borrowed]; own: the region's function [borrowed].  [new]; NULL with an exception set. */
 JC_HIDDEN PyObject *jc_make_function(PyObject **items, int n, PyObject *own);
+/* From its class, then names and values of its attributes in turn [borrowed].  [new]; NULL with an exception set. */
+JC_HIDDEN PyObject *jc_make_instance(PyObject **items, int n);
 /* Cell number `index` of the closure of `given`, or of `own` where that is NULL [borrowed].  [new], or NULL likewise. */
 JC_HIDDEN PyObject *jc_cell_of_closure(PyObject *index, PyObject *given, PyObject *own);
 
