@@ -28,6 +28,7 @@ from jitcore.frontend.values import (
     Scalar,
     Sequence,
     Slice,
+    TypedList,
 )
 from jitcore.guards.guard import TypeIs
 from jitcore.guards.sources import Attr
@@ -48,7 +49,7 @@ def get(m: Machine, obj: Abstract, name: str) -> Abstract | Redirect:
         return _of_instance(m, obj, name)
     if isinstance(obj, (Slice, Range)) and name in ("start", "stop", "step"):
         return getattr(obj, name)
-    if isinstance(obj, (Sequence, Dict)):
+    if isinstance(obj, (Sequence, TypedList, Dict)):
         if isinstance(getattr(pytype(m, obj), name, None), types.MethodDescriptorType):
             return NativeMethod(obj, name)
     if isinstance(obj, Function):

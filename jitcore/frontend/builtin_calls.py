@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.frontend import attributes, iteration, numpy_attrs, numpy_ops, operations, python_ops
-from jitcore.frontend.machine import Machine
+from jitcore.frontend import attributes, iteration, list_makers, lists, numpy_attrs, numpy_ops, operations, python_ops
+from jitcore.frontend.machine import MAX_TRIPS, Machine
 from jitcore.frontend.objects import constant, is_instance, known_range, pytype
 from jitcore.frontend.protocol import Redirect, Unsupported
 from jitcore.frontend.values import (
@@ -30,6 +30,7 @@ from jitcore.frontend.values import (
     Sequence,
     Set,
     Slice,
+    TypedList,
     View,
 )
 
@@ -65,6 +66,8 @@ def _len(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
             raise Unsupported("len() of an array without axes")
         hint = value.hint[0] if value.hint else None
         return Scalar(value.shape[0], None, hint)
+    if isinstance(value, TypedList):
+        return Scalar(lists.length(m, value))
     if isinstance(value, (Sequence, Dict, Set)):
         return Known(len(value.items))
     if isinstance(value, View):
@@ -223,6 +226,8 @@ def _pow(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
 
 def _extreme(name: str, function: Callable[..., Any]) -> Rule:
     def found(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+        if len(args) == 1 and isinstance(args[0], TypedList):
+            return lists.best(m, args[0], name == "max")
         values = [m.force(v) for v in (args if len(args) > 1 else iteration.items(m, args[0], 1000)[0])]
         if not values:
             raise Unsupported(f"{name}() of nothing")
@@ -253,6 +258,8 @@ rule(max, 1, 1000)(_extreme("max", max))
 def _sum(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
     if isinstance(args[0], (Array, Scalar)):
         raise Unsupported("sum() over an array")
+    if isinstance(args[0], TypedList):
+        return lists.total(m, args[0], args[1] if len(args) == 2 else Known(0))
     values = [m.force(v) for v in iteration.items(m, args[0], 1000)[0]]
     total: Abstract = args[1] if len(args) == 2 else Known(0)
     if all(isinstance(v, Known) for v in (total, *values)):
@@ -269,6 +276,8 @@ def _sum(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
 # -- truth of several -------------------------------------------------------------------------------------
 def _quantifier(wanted: bool) -> Rule:
     def found(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+        if isinstance(args[0], TypedList):
+            return lists.quantified(m, args[0], not wanted)
         for value in iteration.items(m, args[0], 1000)[0]:
             truth = operations.truth(m, value)
             if not isinstance(truth, bool):
@@ -294,7 +303,13 @@ def _tuple(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abs
 
 @rule(list, 0, 1)
 def _list(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-    return Sequence("list", iteration.items(m, args[0], 1000)[0] if args else [])
+    if args and isinstance(args[0], TypedList):
+        return lists.copy(m, args[0])
+    if args and isinstance(args[0], Range) and not list_makers.is_short(args[0], MAX_TRIPS):
+        return list_makers.of_range(m, args[0])
+    if args and isinstance(args[0], Array):
+        return list_makers.of_array(m, args[0], False)
+    return lists.make(m, iteration.items(m, args[0], 1000)[0] if args else [])
 
 
 @rule(set, 0, 1)
@@ -405,14 +420,18 @@ def _reversed(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> 
     return _iterator(items[::-1], fixed)
 
 
-@rule(sorted, 1, 1)
+@rule(sorted, 1, 1, True)
 def _sorted(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    if isinstance(args[0], TypedList):
+        made = lists.copy(m, args[0])
+        lists.sort(m, made, kwargs)
+        return made
     values = [m.force(v) for v in iteration.items(m, args[0], 1000)[0]]
-    if not all(isinstance(v, Known) for v in values):
+    if kwargs or not all(isinstance(v, Known) for v in values):
         raise Unsupported("sorted() of run-time values")
     found = python_ops.fold(m, lambda *objs: tuple(sorted(objs)), *(v.obj for v in values))  # type: ignore[attr-defined]
     assert isinstance(found, Known)
-    return Sequence("list", [constant(m, obj) for obj in found.obj])  # type: ignore[attr-defined]
+    return lists.make(m, [constant(m, obj) for obj in found.obj])  # type: ignore[attr-defined]
 
 
 # -- strings ------------------------------------------------------------------------------------------------

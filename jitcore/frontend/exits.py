@@ -25,6 +25,7 @@ from jitcore.frontend.values import (
     Sequence,
     Set,
     Slice,
+    TypedList,
     Unbound,
     View,
 )
@@ -105,7 +106,7 @@ class ExitMaker:
             return self._from_source(value)
         if isinstance(value, Known):
             return Const(value.obj)
-        if isinstance(value, (Scalar, Array)):
+        if isinstance(value, (Scalar, Array, TypedList)):
             return self._from_value(value.value)
         if isinstance(value, Opaque) and value.value is not None:
             return self._from_value(value.value)

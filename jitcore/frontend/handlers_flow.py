@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from jitcore.bytecode import Instr
 from jitcore.frontend import operations
+from jitcore.frontend.ahead import loop_ahead
 from jitcore.frontend.builtin_calls import goes_down, require
 from jitcore.frontend.calls import deliver
 from jitcore.frontend.iteration import iterate, upcoming
@@ -150,9 +151,10 @@ def get_iter(m: Machine, instr: Instr) -> None:
 
 def _stays(m: Machine, value: Range) -> bool:
     """Whether a loop over a range stays a loop: its trips are not known, or many."""
-    code, first = m.frame.code, m.frame.index
-    if code.instructions[first].op != "FOR_ITER" or (code.code, first) in m.choices.left:
+    found = loop_ahead(m, m.frame.stack[:-1])
+    if found is None or (found[0].code, found[1]) in m.choices.left:
         return False
+    code, first = found
     try:
         trips = len(known_range(value))
     except Unsupported:

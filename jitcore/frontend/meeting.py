@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from jitcore.bytecode import Code
 from jitcore.bytecode.liveness import Facts, facts_of
-from jitcore.frontend.matching import Place, arguments, differences, generalise, places_of
+from jitcore.frontend.lists import learn
+from jitcore.frontend.matching import Place, arguments, differences, generalise, grown_lists, places_of
 from jitcore.frontend.state import Frame, State
 from jitcore.frontend.values import UNBOUND, RangeIterator
 from jitcore.ir.graph import Block
@@ -164,9 +165,15 @@ class Meeting:
         if versions and m.state.stored and not versions[-1].state.stored:
             raise Relooped((frame.code.code, first), "storing")
         m.state.stored |= (frame.code.code, first) in m.choices.storing
+        if m.depth > 1:
+            if (frame.code.code, first) in m.choices.changing:
+                m.state.before = None
+            elif versions and m.state.before is None and versions[-1].state.before is not None:
+                raise Relooped((frame.code.code, first), "changing")
         for version in reversed(versions):
             found = differences(m.builder, version.state, m.state)
             if found is None:
+                learn(m, grown_lists(version.state, m.state))
                 continue
             if found <= set(version.order):
                 m.jump(version.block, arguments(m.builder, m.state, version.order))

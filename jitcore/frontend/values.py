@@ -15,7 +15,7 @@ import numpy as np
 
 from jitcore.guards.sources import Source
 from jitcore.ir.graph import Value
-from jitcore.ir.types import ArrayType, ScalarType
+from jitcore.ir.types import ArrayType, ListType, ScalarType
 
 
 class Abstract:
@@ -110,13 +110,37 @@ class Array(Abstract):
 
 
 class Sequence(Abstract):
-    """A tuple or list.  Read from a source: guarded on length, items are Lazy until touched."""
+    """A tuple or list.  Read from a source: guarded on length, items are Lazy until touched.
 
-    __slots__ = ("kind", "items")
+    ``site``: the instruction that made a list inside (``learning.Site``), where a ``TypedList`` may be made instead.
+    """
 
-    def __init__(self, kind: str, items: list[Abstract], source: Source | None = None) -> None:
+    __slots__ = ("kind", "items", "site")
+
+    def __init__(self, kind: str, items: list[Abstract], source: Source | None = None,
+                 site: tuple[tuple[object, int], ...] | None = None) -> None:
         super().__init__(source)
-        self.kind, self.items = kind, items
+        self.kind, self.items, self.site = kind, items, site
+
+
+class TypedList(Abstract):
+    """A list of run-time length that was made inside: a reference to memory of native code, which holds the items.
+
+    Two of these may stand for one list, which what they refer to then shows; all else about a list is in memory.
+    ``sites``: the instructions that made it, lists in it, and so on, as far as known.  ``outer``: it may have been
+    there when the call began that is being inlined into the region's own frame.
+    """
+
+    __slots__ = ("value", "sites", "outer")
+
+    def __init__(self, value: Value, sites: tuple[tuple[tuple[object, int], ...] | None, ...], outer: bool) -> None:
+        super().__init__()
+        self.value, self.sites, self.outer = value, sites, outer
+
+    @property
+    def type(self) -> ListType:
+        assert isinstance(self.value.type, ListType)
+        return self.value.type
 
 
 class Dict(Abstract):

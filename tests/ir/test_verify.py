@@ -46,6 +46,14 @@ b0:
   %24: object = object @0
   %25: float64 = call %24, %9 {callee=0, template=(('v', 0), ('v', 1)), kwnames=('x',)} !0
   %26: uint64 = cast.L %18 !0
+  %27: list[float64] = list_new !0
+  %28: list[list[float64]] = list_fill %27, %3 !0
+  list_append %27, %18 !0
+  %29: float64 = list_get %27, %16
+  list_set %27, %29, %16
+  list_pop %28, %16
+  %34: int = list_len %28
+  %35: list[float64] = list_call.slice %27, %3, %4, %13 !0
   branch %22 b1(%3, %20), b2()
 b1(%30: int, %31: float64[1C] (%30)):
   %32: int = idx.add %30, %3
@@ -73,6 +81,12 @@ def test_a_valid_graph_passes():
 
 
 BROKEN = [
+    ("I5", "list_append %27, %18 !0", "list_append %27, %10 !0".replace("%10", "%3")),
+    ("I5", "list_set %27, %29, %16", "list_set %28, %29, %16"),
+    ("I5", "%29: float64 = list_get", "%29: float = list_get"),
+    ("I5", "list_call.slice %27, %3, %4, %13", "list_call.slice %27, %3, %4"),
+    ("I5", "list_call.slice", "list_call.unknown"),
+    ("I4", "list_new !0", "list_new"),
     ("I2", "bcast %3, %5 !0", "bcast %3, %8 !0"),
     ("I2", "(%7, %8) = ew", "(%7, %12) = ew"),
     ("I2", "values(%0, %8)", "values(%0, %9)"),
