@@ -6,4 +6,5 @@ from jitcore.frontend import (  # noqa: F401
     handlers_names,
     handlers_ops,
     handlers_stack,
+    list_items,
 )

@@ -13,7 +13,18 @@ from jitcore.frontend.builder import Builder, CannotPin
 from jitcore.frontend.machine import Choices
 from jitcore.frontend.protocol import Redirect, Unsupported
 from jitcore.frontend.state import State
-from jitcore.frontend.values import Abstract, Array, Dict, Known, Lazy, NativeMethod, Opaque, Scalar, Sequence, TypedList
+from jitcore.frontend.values import (
+    Abstract,
+    Array,
+    Dict,
+    Known,
+    Lazy,
+    NativeMethod,
+    Opaque,
+    Scalar,
+    Sequence,
+    TypedList,
+)
 from jitcore.guards.guard import DimsEqual, Load, LoadArray, LoadObject, ValueIs
 from jitcore.guards.sources import Local
 from jitcore.ir.graph import Exit, Terminator

@@ -149,7 +149,8 @@ class _Maker:
     def step(self) -> None:
         getattr(self, "make_" + self.pick([
             "const", "idx", "py", "check", "binary", "binary", "binary", "binary", "unary", "unary", "cast", "where",
-            "view", "view", "seen_through", "reduce", "splat", "load", "again", "compare", "copy", "list", "list_change"]))()
+            "view", "view", "seen_through", "reduce", "splat", "load", "again", "compare", "copy", "list",
+            "list_change"]))()
 
     def lists(self) -> list[Value]:
         return self.of(lambda t: isinstance(t, ListType))
