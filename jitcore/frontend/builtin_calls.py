@@ -229,8 +229,8 @@ def _pow(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
 
 def _extreme(name: str, function: Callable[..., Any]) -> Rule:
     def found(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-        if len(args) == 1 and isinstance(args[0], TypedList):
-            return lists.best(m, args[0], name == "max")
+        if len(args) == 1 and (whole := lists.whole(args[0])) is not None:
+            return lists.best(m, whole, name == "max")
         values = [m.force(v) for v in (args if len(args) > 1 else iteration.items(m, args[0], 1000)[0])]
         if not values:
             raise Unsupported(f"{name}() of nothing")
@@ -261,8 +261,8 @@ rule(max, 1, 1000)(_extreme("max", max))
 def _sum(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
     if isinstance(args[0], (Array, Scalar)):
         raise Unsupported("sum() over an array")
-    if isinstance(args[0], TypedList):
-        return lists.total(m, args[0], args[1] if len(args) == 2 else Known(0))
+    if (whole := lists.whole(args[0])) is not None:
+        return lists.total(m, whole, args[1] if len(args) == 2 else Known(0))
     values = [m.force(v) for v in iteration.items(m, args[0], 1000)[0]]
     total: Abstract = args[1] if len(args) == 2 else Known(0)
     if all(isinstance(v, Known) for v in (total, *values)):
@@ -279,15 +279,24 @@ def _sum(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
 # -- truth of several -------------------------------------------------------------------------------------
 def _quantifier(wanted: bool) -> Rule:
     def found(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-        if isinstance(args[0], TypedList):
-            return lists.quantified(m, args[0], not wanted)
+        if (whole := lists.whole(args[0])) is not None:
+            return lists.quantified(m, whole, not wanted)
+        open_values: list[Abstract] = []
         for value in iteration.items(m, args[0], 1000)[0]:
-            truth = operations.truth(m, value)
-            if not isinstance(truth, bool):
-                raise Unsupported("any() or all() of run-time values")
-            if truth is wanted:
-                return Known(wanted)
-        return Known(not wanted)
+            truth = operations.truth_value(m, value)
+            if isinstance(truth, Known) and truth.obj is wanted:
+                return truth
+            if not isinstance(truth, Known):
+                open_values.append(truth)
+        return _joined(m, open_values, wanted) if open_values else Known(not wanted)
+    return found
+
+
+def _joined(m: Machine, truths: list[Abstract], wanted: bool) -> Abstract:
+    """Whether one of several bools is ``wanted``, as any() (True) or all() (False) tells."""
+    found = truths[0]
+    for other in truths[1:]:
+        found = python_ops.apply(m, "or" if wanted else "and", found, other)
     return found
 
 
@@ -306,8 +315,8 @@ def _tuple(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abs
 
 @rule(list, 0, 1)
 def _list(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-    if args and isinstance(args[0], TypedList):
-        return lists.copy(m, args[0])
+    if args and (whole := lists.whole(args[0])) is not None:
+        return lists.copy(m, whole)
     if args and isinstance(args[0], Range) and not list_makers.is_short(args[0], MAX_TRIPS):
         return list_makers.of_range(m, args[0])
     if args and isinstance(args[0], Array):
@@ -448,8 +457,8 @@ def _reversed(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> 
 
 @rule(sorted, 1, 1, True)
 def _sorted(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-    if isinstance(args[0], TypedList):
-        made = lists.copy(m, args[0])
+    if (whole := lists.whole(args[0])) is not None:
+        made = lists.copy(m, whole)
         lists.sort(m, made, kwargs)
         return made
     values = [m.force(v) for v in iteration.items(m, args[0], 1000)[0]]

@@ -14,6 +14,7 @@ from jitcore.frontend.values import (
     Dict,
     Enumerate,
     Function,
+    Gathered,
     Iterator,
     Known,
     Lazy,
@@ -126,6 +127,8 @@ class ExitMaker:
             return Build(type(value).__name__.lower(), self.all([value.start, value.stop, value.step]))
         if isinstance(value, Method):
             return Build("method", (self.make(value.func), self.make(value.self_value)))
+        if isinstance(value, Gathered):
+            return Build("iter", (self.make(value.over),))
         if isinstance(value, Iterator):
             return self._iterator(value)
         if isinstance(value, LoopIterator):

@@ -2,14 +2,25 @@
 from __future__ import annotations
 
 from jitcore.bytecode import Code, Instr
-from jitcore.frontend import iteration, operations
+from jitcore.frontend import iteration, lists, operations
 from jitcore.frontend.ahead import loop_ahead
 from jitcore.frontend.calls import deliver
 from jitcore.frontend.machine import MAX_TRIPS, Machine, Relooped
 from jitcore.frontend.objects import is_same, known_range
 from jitcore.frontend.protocol import Leaves, Unsupported
 from jitcore.frontend.registry import handles
-from jitcore.frontend.values import Iterator, Known, LoopIterator, NativeMethod, Range
+from jitcore.frontend.state import State
+from jitcore.frontend.values import (
+    Abstract,
+    Gathered,
+    Iterator,
+    Known,
+    LoopIterator,
+    NativeMethod,
+    Range,
+    Sequence,
+    TypedList,
+)
 
 MAX_UNROLLED = 800          # instructions of a loop over a range that is unrolled
 
@@ -212,9 +223,47 @@ def return_value(m: Machine, instr: Instr) -> None:
     m.state.frames.pop()
     if m.depth == 1:
         m.state.unlikely = False
-    if frame.yields is not None:
-        value = m.made(Iterator(frame.yields, None, True))
-    deliver(m, value, frame)
+    deliver(m, value if frame.yields is None else _given(m, frame.yields, frame.stops_at), frame)
+
+
+def _given(m: Machine, gathered: Abstract, stops_at: bool | None) -> Abstract:
+    """The generator that gives what was gathered; one truth value, if ``any`` or ``all`` did not find theirs."""
+    if stops_at is not None:
+        return m.made(Iterator([Known(not stops_at)], None, True))
+    if isinstance(gathered, TypedList):
+        return Gathered(gathered)
+    assert isinstance(gathered, Sequence)
+    return m.made(Iterator(gathered.items, None, True))
+
+
+def _yielded(m: Machine, value: Abstract) -> None:
+    """A generator expression that is run to its end gives ``value``."""
+    frame, wanted = m.frame, m.frame.stops_at
+    assert frame.yields is not None
+    if wanted is not None:
+        found = operations.truth(m, value)
+        frame.push(Known(None))
+        if isinstance(found, bool):
+            if found is wanted:
+                _stop(m, m.state, wanted)
+        else:
+            other = m.split(found, operations.truth_hint(m, value))
+            _stop(m, m.state if wanted else other, wanted)
+        return
+    if isinstance(frame.yields, TypedList):
+        lists.append(m, frame.yields, value)
+    else:
+        assert isinstance(frame.yields, Sequence)
+        frame.yields.items.append(value)
+    frame.push(Known(None))
+
+
+def _stop(m: Machine, state: State, wanted: bool) -> None:
+    """A generator expression ends where ``any`` or ``all`` have found what they look for."""
+    state.frames.pop()
+    if len(state.frames) == 1:
+        state.unlikely = False
+    state.frame.push(m.made(Iterator([Known(wanted)], None, True)))
 
 
 @handles("INTERPRET")
@@ -224,8 +273,7 @@ def interpret(m: Machine, instr: Instr) -> None:
     if frame.yields is not None and instr.arg.opname == "RETURN_GENERATOR":
         frame.push(Known(None))                 # the generator; the next instruction drops it
     elif frame.yields is not None and instr.arg.opname == "YIELD_VALUE":
-        frame.yields.append(frame.pop())
-        frame.push(Known(None))
+        _yielded(m, frame.pop())
     else:
         raise Leaves(f"{instr.arg.opname}: {instr.arg.reason}")
 

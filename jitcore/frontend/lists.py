@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from jitcore.frontend.learning import Learned, Relisted, Site
 from jitcore.frontend.matching import number_type
 from jitcore.frontend.protocol import Unsupported
-from jitcore.frontend.values import Abstract, Known, Lazy, Scalar, Sequence, Slice, TypedList, is_number
+from jitcore.frontend.values import Abstract, Gathered, Known, Lazy, Scalar, Sequence, Slice, TypedList, is_number
 from jitcore.ir.build import type_key
 from jitcore.ir.graph import Value
 from jitcore.ir.lists import HIGHEST, LOWEST
@@ -348,6 +348,13 @@ def find(m: Machine, l: TypedList, item: Abstract, fn: str = "find") -> Value:
     if kind is None or type_key(kind) != type_key(l.type.item) or kind not in (INT, FLOAT, BOOL):
         raise Unsupported("a search among items of another type")
     return m.builder.emit("list_call", (l.value, m.builder.as_value(item)), INT, exit=0, fn=fn)
+
+
+def whole(value: Abstract) -> TypedList | None:
+    """The list of run-time length whose items iterating ``value`` gives, None for other objects."""
+    if isinstance(value, Gathered):
+        return value.over
+    return value if isinstance(value, TypedList) else None
 
 
 # -- whole lists ------------------------------------------------------------------------------------

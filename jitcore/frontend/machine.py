@@ -229,7 +229,7 @@ class Machine:
         if self.depth > 1 and likely is not None:
             (other if likely else self.state).unlikely = True
         self.builder.block = yes
-        self.meeting.wait(no, other)
+        self.meeting.wait(no, other, True)
         return other
 
     # -- ends of paths ----------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from jitcore.frontend.values import (
     Dict,
     Enumerate,
     Function,
+    Gathered,
     Iterator,
     Known,
     Lazy,
@@ -51,7 +52,7 @@ _PARTS: dict[type, tuple[str, ...]] = {
     Sequence: ("items",), Dict: ("items",), Cell: ("content",), Slice: ("start", "stop", "step"),
     Range: ("start", "stop", "step"), RangeIterator: ("position", "stop", "step"), Method: ("func", "self_value"),
     NativeMethod: ("self_value",), Iterator: ("items", "over"), View: ("over",),
-    Function: ("closure", "defaults", "kwdefaults"), Set: ("items",),
+    Function: ("closure", "defaults", "kwdefaults"), Set: ("items",), Gathered: ("over",),
     SequenceIterator: ("over", "position"), Enumerate: ("over", "position"), Zip: ("parts",),
 }
 #: The parts that must be the same.
@@ -245,8 +246,10 @@ class _Walk:
             self.value(frame.func, (depth, "f"))
             for part in ("locals", "stack", "yields"):
                 found = getattr(frame, part)
-                if found is not None:
+                if isinstance(found, list):
                     found[:] = self.part(found, (depth, part))
+                elif found is not None:
+                    setattr(frame, part, self.part(found, (depth, part)))
 
     def part(self, part: Any, at: Place) -> Any:
         if isinstance(part, Abstract):

@@ -15,6 +15,7 @@ from jitcore.frontend.values import (
     Cell,
     Dict,
     Function,
+    Gathered,
     Iterator,
     LoopIterator,
     Method,
@@ -34,12 +35,13 @@ class Frame:
     ``constant_globals`` says that globals are taken as they are, without guards.  ``deliver`` says
     how the result reaches the caller's stack: ``'push'``, or with a NULL (``'null_first'``, ``'null_last'``) where
     an inlined property answers LOAD_METHOD.  ``trips`` counts jumps back by
-    unit, with the number of facts at the first.  ``yields`` collects what a generator expression gives.  ``loops`` are
-    the compiled loops around the present place, outermost first: the first instruction and the version.
+    unit, with the number of facts at the first.  ``yields`` is the list of what a generator expression
+    gives; with ``stops_at``, one truth value of these ends it (for ``any`` and ``all``), and nothing is collected.
+    ``loops`` are the compiled loops around the present place, outermost first: the first instruction and the version.
     """
 
     __slots__ = ("code", "index", "instr", "locals", "stack", "func", "constant_globals", "deliver", "trips",
-                 "yields", "loops")
+                 "yields", "stops_at", "loops")
 
     def __init__(self, code: Code, index: int, locals: list[Abstract], stack: list[Abstract], func: Function,
                  constant_globals: bool = False, deliver: str = "push") -> None:
@@ -47,7 +49,8 @@ class Frame:
         self.instr: Instr = code.instructions[index]
         self.constant_globals, self.deliver = constant_globals, deliver
         self.trips: dict[int, tuple[int, int]] = {}
-        self.yields: list[Abstract] | None = None
+        self.yields: Abstract | None = None
+        self.stops_at: bool | None = None
         self.loops: tuple[tuple[int, int], ...] = ()
 
     @property
@@ -120,7 +123,8 @@ class _Copier:
                     frame.constant_globals, frame.deliver)
         new.instr = frame.instr
         new.trips, new.loops = dict(frame.trips), frame.loops
-        new.yields = None if frame.yields is None else self.all(frame.yields)
+        new.yields = None if frame.yields is None else self.copy(frame.yields)
+        new.stops_at = frame.stops_at
         return new
 
     def all(self, values: Any) -> list[Abstract]:
@@ -161,4 +165,5 @@ class _Copier:
         return part
 
 
-_COPIED = (Array, Cell, Dict, Function, Iterator, LoopIterator, Method, NativeMethod, Range, Sequence, Set, Slice, View)
+_COPIED = (Array, Cell, Dict, Function, Gathered, Iterator, LoopIterator, Method, NativeMethod, Range, Sequence, Set,
+           Slice, View)

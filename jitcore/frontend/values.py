@@ -318,6 +318,17 @@ class Zip(LoopIterator):
         self.parts, self.strict = parts, strict
 
 
+class Gathered(Abstract):
+    """What a generator expression gave that was run to its end for the builtin which the next instruction calls: to be
+    iterated once, all of it.  Its items are the list's."""
+
+    __slots__ = ("over",)
+
+    def __init__(self, over: TypedList) -> None:
+        super().__init__()
+        self.over = over
+
+
 class View(Abstract):
     """``keys()``, ``values()`` or ``items()`` (``what``) of a dict made inside."""
 

@@ -118,3 +118,40 @@ def test_leaving_in_the_middle(func, k):
 def test_comprehensions_over_arrays(a):
     check(of_array, lambda: (a,))
     check(of_array_pairs, lambda: (a, a[::-1]))
+
+
+# -- generator expressions that are used up at once ---------------------------------------------------------
+def sums(n):
+    return sum(i * i for i in range(n)), sum((i * 0.1 for i in range(n)), 0.0), sum(i % 3 == 0 for i in range(n))
+
+
+def extremes(n):
+    return max(i * (7 - i) for i in range(n)), min(i * 0.5 - 3 for i in range(n)), list(i + 1 for i in range(n))  # noqa: C400
+
+
+def quantified(n, k):
+    return any(i == k for i in range(n)), all(i != k for i in range(n)), any(i - k for i in range(n) if i % 2)
+
+
+def stopped_early(n, k):
+    return any(10 // (i - k) > 2 for i in range(n)), all(i * i >= 0 for i in range(k))
+
+
+def has_divisor(n):
+    return [k for k in range(2, n) if all(k % d for d in range(2, k))]
+
+
+def ordered(n):
+    return sorted(i * 7 % 5 for i in range(n))
+
+
+@pytest.mark.parametrize("n", [1, 5, 50])
+@pytest.mark.parametrize("func", [sums, extremes, ordered, has_divisor])
+def test_generator_expressions(func, n):
+    check(func, lambda: (n,))
+
+
+@pytest.mark.parametrize("n, k", [(0, 0), (9, 0), (9, 5), (9, 8), (50, 60)])
+def test_quantifiers(n, k):
+    check(quantified, lambda: (n, k))
+    check(stopped_early, lambda: (n, k), native=None)
