@@ -168,6 +168,7 @@ class Meeting:
         """The running path comes to a loop's first instruction: from outside, or once more."""
         m, first = self.m, frame.index
         self.active = True
+        m.state.before = None       # a later trip may have stored: the call that the loop is in is not made anew
         while frame.loops and frame.loops[-1][0] == first:
             frame.loops = frame.loops[:-1]
         self._drop_dead(frame, facts.live[first], facts.assigned[first])
