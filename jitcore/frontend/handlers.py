@@ -1,5 +1,6 @@
 """All instruction handlers: importing this module fills ``registry.HANDLERS``."""
 from jitcore.frontend import (  # noqa: F401
+    builtin_truths,
     handlers_build,
     handlers_calls,
     handlers_flow,

@@ -59,15 +59,13 @@ class Choices:
 
     ``cuts``: instructions of the region's own frame that are not looked into, by unit.  ``native`` and ``left``: loops
     (code object and first instruction) that are compiled as loops, and that no region contains; ``storing`` are those
-    that store into visible arrays, ``changing`` those in an inlined call that change what was there before it.
-    ``lists``: the instructions that make lists of run-time length, and their items.
+    that store into visible arrays, ``lists``: the instructions that make lists of run-time length, and their items.
     """
 
     cuts: dict[int, Cut] = field(default_factory=dict)
     native: set[tuple[object, int]] = field(default_factory=set)
     left: set[tuple[object, int]] = field(default_factory=set)
     storing: set[tuple[object, int]] = field(default_factory=set)
-    changing: set[tuple[object, int]] = field(default_factory=set)
     lists: dict[Site, Learned] = field(default_factory=dict)
 
 

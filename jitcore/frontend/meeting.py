@@ -168,7 +168,7 @@ class Meeting:
         """The running path comes to a loop's first instruction: from outside, or once more."""
         m, first = self.m, frame.index
         self.active = True
-        m.state.before = None       # a later trip may have stored: the call that the loop is in is not made anew
+        m.state.before = None       # a later trip may have stored or changed a list: the call it is in is not made anew
         while frame.loops and frame.loops[-1][0] == first:
             frame.loops = frame.loops[:-1]
         self._drop_dead(frame, facts.live[first], facts.assigned[first])
@@ -180,11 +180,6 @@ class Meeting:
         if versions and m.state.stored and not versions[-1].state.stored:
             raise Relooped((frame.code.code, first), "storing")
         m.state.stored |= (frame.code.code, first) in m.choices.storing
-        if m.depth > 1:
-            if (frame.code.code, first) in m.choices.changing:
-                m.state.before = None
-            elif versions and m.state.before is None and versions[-1].state.before is not None:
-                raise Relooped((frame.code.code, first), "changing")
         for version in reversed(versions):
             found = differences(m.builder, version.state, m.state)
             if found is None:
