@@ -287,6 +287,24 @@ def _store(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context:
     array[tuple(index)] = value
 
 
+def _count(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
+    return len(operands[0])
+
+
+def _item(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
+    sequence, index = operands
+    if not 0 <= index < len(sequence):
+        raise WrongRun(f"an index out of range: {node_text(node)} of {index}")
+    return sequence[index]
+
+
+def _number(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
+    assert node.result is not None
+    if not type_matches(operands[0], node.result.type):
+        raise TakesExit
+    return operands[0]
+
+
 def _call(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
     function: Any = context.objects[node.attrs["callee"]]
     items = [operands[item] if kind == "v" else item for kind, item in node.attrs["template"]]
@@ -316,7 +334,8 @@ _EVALUATORS: dict[str, Callable[[Node, Sequence[Any], tuple[int, ...], Context],
     "const": _const, "object": _object, "py": _py, "idx": _idx, "unbox": _unbox, "dim": _dim, "stride": _stride,
     "bcast": _bcast, "same": _same, "wrap": _wrap, "check": _check,
     "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast, "splat": _splat,
-    "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy, "store": _store, "call": _call,
+    "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy, "store": _store,
+    "count": _count, "item": _item, "byte": _item, "number": _number, "call": _call,
     **dict.fromkeys(EVALUATORS, _list),
 }
 

@@ -77,6 +77,12 @@ _TABLE = (
     Opcode("list_pop", "operands list, wrapped index: the item goes, those behind it move up.", (), "no", False),
     Opcode("list_call", "An operation on a whole list.  attr fn: a name in ir.lists.  Exits, with nothing changed, when"
            " there is no memory and where ir.lists says so.", ("fn",), "must", False),
+    # -- Python's sequences --------------------------------------------------------------------
+    Opcode("count", "The number of items of an exact list, tuple or bytes object.", ()),
+    Opcode("item", "operands object, index (in range): an item of an exact list or tuple, attr of, as an object that"
+           " the sequence keeps.", ("of",)),
+    Opcode("byte", "operands object, index (in range): an item of an exact bytes object."),
+    Opcode("number", "An object's number; exits unless it is of exactly the result's type, and fits.", (), "must"),
     # -- generic -----------------------------------------------------------------------------
     Opcode("call", "Calls a known C function that runs no Python code.  attr callee: index into Graph.objects;"
            " attr template: the argument tuple, where ('v', k) is operand k boxed and ('c', obj) a constant;"

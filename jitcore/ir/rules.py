@@ -286,6 +286,34 @@ def _store(node: Node, graph: Graph) -> None:
     _result(node, None)
 
 
+def _object_operand(node: Node, indices: int) -> None:
+    _count(node, 1 + indices)
+    value = node.operands[0]
+    _i5(isinstance(value.type, ObjectType), f"{value!r} is {value.type}, not an object")
+    _ints(node.operands[1:], "index")
+
+
+def _count_items(node: Node, graph: Graph) -> None:
+    _object_operand(node, 0)
+    _result(node, INT)
+
+
+def _item(node: Node, graph: Graph) -> None:
+    _object_operand(node, 1)
+    _attr(node.attrs["of"] in ("list", "tuple"), f"no items of a {node.attrs['of']!r}")
+    _result(node, ObjectType())
+
+
+def _byte(node: Node, graph: Graph) -> None:
+    _object_operand(node, 1)
+    _result(node, INT)
+
+
+def _number(node: Node, graph: Graph) -> None:
+    _object_operand(node, 0)
+    _i6(node.result is not None and isinstance(node.result.type, ScalarType), "number gives a scalar")
+
+
 def _call(node: Node, graph: Graph) -> None:
     index = node.attrs["callee"]
     _attr(type(index) is int and 0 <= index < len(graph.objects), f"there is no object {index!r}")
@@ -310,7 +338,7 @@ _RULES: dict[str, Callable[[Node, Graph], None]] = {
     "bcast": _two_ints, "same": _two_ints, "wrap": _two_ints, "check": _check,
     "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast,
     "splat": _splat, "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy,
-    "store": _store, "call": _call,
+    "store": _store, "count": _count_items, "item": _item, "byte": _byte, "number": _number, "call": _call,
     **dict.fromkeys((op for op in OPCODES if op.startswith("list_")), _list),
 }
 assert _RULES.keys() == OPCODES.keys()

@@ -31,6 +31,8 @@ from jitcore.ops.op import Op
 _WRITEABLE, _WARN_ON_WRITE = 0x0400, -(1 << 31)
 #: ``ob_type`` in PyObject, and where float and NumPy scalar objects hold their number.
 _TYPE, _NUMBER = 8, 16
+#: Where sequences hold their size, lists and tuples their items (a list: a pointer to them), bytes their bytes.
+_SIZE, _ITEMS, _BYTES = 16, tuple.__basicsize__, bytes.__basicsize__ - 1
 
 
 class Host:
@@ -257,6 +259,29 @@ class Host:
     def _do_store(self, node: Node) -> None:
         arr = self.frame.array(node.operands[0])
         self.frame.scalar.store(self.frame.number(node.operands[1]), self._address(arr, list(node.operands[2:])))
+
+    # -- Python's sequences -------------------------------------------------------------------------
+    def _do_count(self, node: Node) -> Scalar:
+        b = self.frame.b
+        return Scalar("l", b.load(advance(b, self.frame.values[node.operands[0]], i64(_SIZE)), typ=I64))
+
+    def _do_item(self, node: Node) -> ir.Value:
+        frame, b = self.frame, self.frame.b
+        items = advance(b, frame.values[node.operands[0]], i64(_ITEMS))
+        if node.attrs["of"] == "list":
+            items = b.load(items, typ=PTR)
+        return b.load(advance(b, items, b.mul(frame.length(node.operands[1]), i64(8))), typ=PTR)
+
+    def _do_byte(self, node: Node) -> Scalar:
+        frame, b = self.frame, self.frame.b
+        place = advance(b, frame.values[node.operands[0]], b.add(frame.length(node.operands[1]), i64(_BYTES)))
+        return Scalar("l", b.zext(b.load(place, typ=ir.IntType(8)), I64))
+
+    def _do_number(self, node: Node) -> Scalar:
+        assert node.result is not None
+        found = self._checked(self.frame.values[node.operands[0]], node.result, node.exit or 0)
+        assert isinstance(found, Scalar)
+        return found
 
     # -- calls ------------------------------------------------------------------------------------
     def _do_call(self, node: Node) -> Scalar | Arr | ir.Value:
