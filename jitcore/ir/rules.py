@@ -164,6 +164,17 @@ def _check(node: Node, graph: Graph) -> None:
     _result(node, None)
 
 
+def _finite(node: Node, graph: Graph) -> None:
+    for value in node.operands:
+        _i5(_scalar(value).dtype.kind in "fc", f"{value!r} is {value.type}, not a float or complex number")
+    _result(node, None)
+
+
+def _asks_under(node: Node, graph: Graph) -> None:
+    _count(node, 0)
+    _result(node, BOOL)
+
+
 def _ew(node: Node, graph: Graph) -> None:
     inputs, outputs = signature(node.attrs["sig"])
     _attr(isinstance(node.attrs["op"], str), "op is not a name")
@@ -336,6 +347,7 @@ def _list(node: Node, graph: Graph) -> None:
 _RULES: dict[str, Callable[[Node, Graph], None]] = {
     "const": _const, "object": _object, "py": _py, "idx": _idx, "unbox": _unbox, "dim": _axis, "stride": _axis,
     "bcast": _two_ints, "same": _two_ints, "wrap": _two_ints, "check": _check,
+    "finite": _finite, "asks_under": _asks_under,
     "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast,
     "splat": _splat, "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy,
     "store": _store, "count": _count_items, "item": _item, "byte": _byte, "number": _number, "call": _call,

@@ -43,6 +43,8 @@ b0:
   check %22 !0
   same %3, %3 !0
   poll !0
+  finite %18 !4
+  %27: bool = asks_under
   %24: object = object @0
   %25: float64 = call %24, %9 {callee=0, template=(('v', 0), ('v', 1)), kwnames=('x',)} !0
   %26: uint64 = cast.L %18 !0
@@ -68,6 +70,7 @@ exit 0: restart
 exit 1: leave unit=4 values(%0, %8) locals[v0, slice(v1, None, null)]
 exit 2: return values(%9) result=dict('a', v0)
 exit 3: call unit=2 next=4 site='call' arg=1 operands[s0]
+exit 4: goto to=b2
 """
 
 
@@ -171,6 +174,11 @@ BROKEN = [
     ("I9", "dict('a', v0)", "zip()"),
     ("I9", "exit 0: restart", "exit 0: restart values(%0)"),
     ("I9", "operands[s0]", "operands[tuple(v0)]"),
+    ("I5", "finite %18", "finite %13"),
+    ("I6", "%27: bool = asks_under", "%27: int = asks_under"),
+    ("I9", "goto to=b2", "goto"),
+    ("I10", "goto to=b2", "goto to=b1 values(%3)"),
+    ("I11", "b1(%3, %20), b2()", "b1(%3, %20), b1(%3, %20)"),
     ("I10", "branch %22", "branch %3"),
     ("I10", "b1(%3, %20)", "b1(%3)"),
     ("I10", "b1(%3, %20)", "b1(%3, %0)"),

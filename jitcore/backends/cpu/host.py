@@ -121,7 +121,8 @@ class Host:
                 frame.leave_if(frame.b.icmp_unsigned("!=", frame.helper("jc_reports_test"), i32(0)), node.exit or 0)
             return frame.scalar.load(canonical(sig[-1]), out)
         if node.exit is not None and op.reports_for(sig):
-            self._look(result, args, node.exit, op.name, "under" in op.reports_for(sig))
+            under = "under" in op.reports_for(sig) and "under" in node.attrs.get("reports", ("under",))
+            self._look(result, args, node.exit, op.name, under)
         return result
 
     def _look(self, result: Scalar, args: list[Scalar], exit: int, name: str, under: bool) -> None:
@@ -182,7 +183,7 @@ class Host:
                 fits = frame.b.icmp_signed(">=", x.raw, i64(0))
             frame.leave_if(frame.b.not_(fits), node.exit or 0)
         if node.exit is not None and dtype in "efFD" and x.dtype not in "?":
-            self._look(result, [x], node.exit, "", True)
+            self._look(result, [x], node.exit, "", "under" in node.attrs.get("reports", ("under",)))
         return result
 
     # -- shapes -----------------------------------------------------------------------------------
@@ -220,6 +221,16 @@ class Host:
 
     def _do_check(self, node: Node) -> None:
         self.frame.leave_if(self.frame.b.not_(self.frame.number(node.operands[0]).raw), node.exit or 0)
+
+    def _do_finite(self, node: Node) -> None:
+        s = self.frame.scalar
+        for part in (p for x in self._numbers(node) for p in parts_of(s, x)):
+            finite = s.cmp("<", s.fabs(part), s.const(part.dtype, float("inf")))
+            self.frame.leave_if(s.not_(finite).raw, node.exit or 0)
+
+    def _do_asks_under(self, node: Node) -> Scalar:
+        b = self.frame.b
+        return Scalar("?", b.icmp_unsigned("!=", self.frame.helper("jc_underflow_asked"), i32(0)))
 
     def _do_poll(self, node: Node) -> None:
         """One look at the word that CPython's evaluator looks at; the rest only when something is asked."""
