@@ -7,17 +7,20 @@ from jitcore.frontend.ahead import loop_ahead
 from jitcore.frontend.calls import deliver
 from jitcore.frontend.machine import MAX_TRIPS, Machine, Relooped
 from jitcore.frontend.objects import is_same, known_range
-from jitcore.frontend.protocol import Leaves, Unsupported
+from jitcore.frontend.protocol import Leaves, Raises, Unsupported
 from jitcore.frontend.registry import handles
-from jitcore.frontend.state import State
+from jitcore.frontend.state import Frame, State
 from jitcore.frontend.values import (
     Abstract,
+    Array,
     Gathered,
+    Instance,
     Iterator,
     Known,
     LoopIterator,
     NativeMethod,
     Range,
+    Scalar,
     Sequence,
     TypedList,
 )
@@ -150,6 +153,8 @@ def get_iter(m: Machine, instr: Instr) -> None:
             iteration.is_runtime(m, value) and _may_stay(m) is not None)
         loop = iteration.loop_iterator(m, value) if stays else None
         m.frame.push(loop if loop is not None else iteration.iterate(m, value))
+    except Raises:
+        raise
     except Unsupported as error:
         raise Leaves(str(error)) from None
 
@@ -219,7 +224,7 @@ def return_value(m: Machine, instr: Instr) -> None:
     if m.depth == 1:
         m.end_by_return(frame.stack[-1])
         return
-    value = frame.pop()
+    value = returned(m, frame)
     m.state.frames.pop()
     if m.depth == 1:
         m.state.unlikely = False
@@ -266,6 +271,22 @@ def _stop(m: Machine, state: State, wanted: bool) -> None:
     state.frame.push(m.made(Iterator([Known(wanted)], None, True)))
 
 
+def returned(m: Machine, frame: Frame) -> Abstract:
+    """What the caller of an inlined call gets."""
+    value = frame.stack[-1]
+    if frame.making is not None:
+        if not is_same(m, value, Known(None)):
+            raise Leaves("__init__ that gives something else than None")
+        return frame.making
+    if frame.deliver in ("operator", "bool"):
+        known = m.force(value)
+        if isinstance(known, Known) and known.obj is NotImplemented:
+            raise Leaves("an operator that is not implemented")
+        if not isinstance(known, (Known, Scalar, Array, Sequence, Instance)):
+            raise Leaves("an operator that gives an object")
+    return operations.truth_value(m, value) if frame.deliver == "bool" else value
+
+
 @handles("INTERPRET")
 def interpret(m: Machine, instr: Instr) -> None:
     """Left to the interpreter, except for what a generator expression consists of while it is run to its end."""
@@ -276,8 +297,3 @@ def interpret(m: Machine, instr: Instr) -> None:
         _yielded(m, frame.pop())
     else:
         raise Leaves(f"{instr.arg.opname}: {instr.arg.reason}")
-
-
-@handles("RAISE")
-def raise_(m: Machine, instr: Instr) -> None:
-    raise Leaves("an exception is raised")

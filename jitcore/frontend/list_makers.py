@@ -6,20 +6,25 @@ NumPy's rules.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from jitcore.frontend import lists, python_ops
+from jitcore.frontend.machine import MAX_TRIPS, Machine
 from jitcore.frontend.protocol import Unsupported
 from jitcore.frontend.values import Abstract, Array, Known, Range, TypedList
 from jitcore.ir.graph import Value
 from jitcore.ir.types import BOOL, COMPLEX, FLOAT, INT, ListType, ScalarType, array, strong
 
-if TYPE_CHECKING:
-    from jitcore.frontend.machine import Machine
-
 _LIMIT = 2**61
+
+
+def listed(m: Machine, value: Abstract) -> Abstract | None:
+    """``list(value)`` where that is a list of run-time length, None for other objects."""
+    if (whole := lists.whole(value)) is not None:
+        return lists.copy(m, whole)
+    if isinstance(value, Range) and not is_short(value, MAX_TRIPS):
+        return of_range(m, value)
+    return of_array(m, value, False) if isinstance(value, Array) else None
 
 
 def is_short(value: Range, most: int) -> bool:
