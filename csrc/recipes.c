@@ -415,7 +415,7 @@ static PyObject *build(builder *b)
     case R_COMPLEX:
         return PyComplex_FromDoubles(w[0].d, w[1].d);
     case R_OBJECT:
-        return Py_NewRef(w->o);
+        return w->o != NULL ? Py_NewRef(w->o) : PyErr_NoMemory();
     case R_LIST:
         return jc_tlist_box(w->p);
     case R_NUMPY:

@@ -205,6 +205,15 @@ def differences(builder: Builder, a: State, b: State) -> set[Place] | None:
     return comparison.found
 
 
+def unlike(builder: Builder, a: Abstract, b: Abstract) -> bool:
+    """Whether two locals, each for itself, are of different kinds."""
+    try:
+        _Comparison(builder).pair(a, b, ())
+    except Different:
+        return True
+    return False
+
+
 def grown_lists(a: State, b: State) -> list[tuple[Sequence, Sequence]]:
     """Lists in the same places of two states, made by the same instruction, whose lengths differ."""
     found: list[tuple[Sequence, Sequence]] = []

@@ -17,9 +17,18 @@ from typing import TYPE_CHECKING
 from jitcore.bytecode import Code
 from jitcore.bytecode.liveness import Facts, facts_of
 from jitcore.frontend.lists import learn
-from jitcore.frontend.matching import Place, arguments, differences, generalise, grown_lists, places_of
+from jitcore.frontend.matching import (
+    Place,
+    arguments,
+    differences,
+    generalise,
+    grown_lists,
+    number_type,
+    places_of,
+    unlike,
+)
 from jitcore.frontend.state import Frame, State
-from jitcore.frontend.values import UNBOUND, Lazy, LoopIterator
+from jitcore.frontend.values import UNBOUND, Abstract, Lazy, LoopIterator
 from jitcore.ir.graph import Block
 
 if TYPE_CHECKING:
@@ -105,6 +114,8 @@ class Meeting:
             if not other.parked or _where(other.state) != _where(first.state):
                 continue
             found = differences(self.m.builder, first.state, other.state)
+            if found is None and self._drop_unlike(first.state, other.state):
+                found = differences(self.m.builder, first.state, other.state)
             if found is not None:
                 group.append(other)
                 places |= found
@@ -132,7 +143,7 @@ class Meeting:
         frame = self.m.frame
         facts = self.facts_of(frame.code)
         if self.active and (returned or frame.index in facts.joins):
-            self._drop_dead(frame, facts.live[frame.index], -1)
+            self._drop_dead(frame, facts.live[frame.index], -1, self.m.depth == 1)
             self._waiting.append(_Waiting(self.m.builder.block, self.m.state, True))
             return True
         return False
@@ -158,11 +169,29 @@ class Meeting:
             return bool(frame.stack) and isinstance(frame.stack[-1], LoopIterator)
         return (frame.code.code, first) in self.m.choices.native
 
-    def _drop_dead(self, frame: Frame, live: int, assigned: int) -> None:
-        """Unbinds locals that nothing reads any more."""
+    def _drop_dead(self, frame: Frame, live: int, assigned: int, cheap: bool = False) -> None:
+        """Unbinds locals that nothing reads any more; with ``cheap`` only those that it costs something to keep."""
         for i in range(frame.code.code.co_nlocals):
-            if assigned >> i & 1 and not live >> i & 1:
+            if assigned >> i & 1 and not live >> i & 1 and not (cheap and _is_cheap(frame.locals[i])):
                 frame.locals[i] = UNBOUND
+
+    def _drop_lacking(self, state: State, frame: Frame, live: int) -> None:
+        """Unbinds locals that nothing reads any more where a version of the loop has none."""
+        for i in range(frame.code.code.co_nlocals):
+            if not live >> i & 1 and state.frame.locals[i] is UNBOUND:
+                frame.locals[i] = UNBOUND
+
+    def _drop_unlike(self, a: State, b: State) -> bool:
+        """Unbinds locals of the region's own frame that nothing reads any more and that are of different kinds."""
+        dropped = False
+        if len(a.frames) == len(b.frames) == 1:
+            live = self.facts_of(a.frame.code).live[a.frame.index]
+            for i in range(a.frame.code.code.co_nlocals):
+                x, y = a.frame.locals[i], b.frame.locals[i]
+                if not live >> i & 1 and unlike(self.m.builder, x, y):
+                    a.frame.locals[i] = b.frame.locals[i] = UNBOUND
+                    dropped = True
+        return dropped
 
     def _enter(self, frame: Frame, facts: Facts) -> None:
         """The running path comes to a loop's first instruction: from outside, or once more."""
@@ -171,7 +200,7 @@ class Meeting:
         m.state.before = None       # a later trip may have stored or changed a list: the call it is in is not made anew
         while frame.loops and frame.loops[-1][0] == first:
             frame.loops = frame.loops[:-1]
-        self._drop_dead(frame, facts.live[first], -1)
+        self._drop_dead(frame, facts.live[first], -1, self.m.depth == 1)
         where = _where(m.state)
         versions = self._versions.setdefault(where, [])
         wanted = self._wanted.setdefault(where, set())
@@ -181,6 +210,7 @@ class Meeting:
             raise Relooped((frame.code.code, first), "storing")
         m.state.stored |= (frame.code.code, first) in m.choices.storing
         for version in reversed(versions):
+            self._drop_lacking(version.state, frame, facts.live[first])
             found = differences(m.builder, version.state, m.state)
             if found is None:
                 learn(m, grown_lists(version.state, m.state))
@@ -222,3 +252,8 @@ def _progress(state: State) -> list[float]:
 def _where(state: State) -> tuple[object, ...]:
     """The place of a path, and the versions of the loops that it is in."""
     return tuple((frame.code.code, frame.index, frame.loops) for frame in state.frames)
+
+
+def _is_cheap(value: Abstract) -> bool:
+    """Whether a local can be kept for nothing: read at entry, or a number."""
+    return value.source is not None or number_type(value) is not None

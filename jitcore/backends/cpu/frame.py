@@ -111,9 +111,10 @@ class Frame:
         data = self.b.load(advance(self.b, obj, i64(_DATA)), typ=PTR)
         return Arr(type, obj, data, dims, strides, obj)
 
-    def adopt(self, obj: ir.Value, exit: int) -> None:
-        """Puts a new reference into an own slot of its own; takes ``exit`` if it is NULL."""
-        self.leave_if(self.b.icmp_unsigned("==", obj, ir.Constant(PTR, None)), exit)
+    def adopt(self, obj: ir.Value, exit: int | None) -> None:
+        """Puts a new reference into an own slot of its own; takes ``exit``, if there is one, where it is NULL."""
+        if exit is not None:
+            self.leave_if(self.b.icmp_unsigned("==", obj, ir.Constant(PTR, None)), exit)
         slot = word(self.b, self.own, self.n_own)
         self.n_own += 1
         if self.loops:
@@ -122,6 +123,9 @@ class Frame:
             self.helper("jc_xdecref", old)
         else:
             self.b.store(obj, slot)
+
+    #: Whether the graph stores into arrays or lists: then nothing that an exit needs may lead back to the beginning.
+    storing = False
 
     #: Whether the graph has a loop: then a slot may hold an object of the last round.
     loops = False
@@ -141,15 +145,16 @@ class Frame:
             step = self.b.mul(step, length)
         return steps if type.layout == "F" else steps[::-1]
 
-    def object_of(self, arr: Arr) -> ir.Value:
-        """The array as a Python object; a view is made into one (in an own slot)."""
+    def object_of(self, arr: Arr, may_lack: bool = False) -> ir.Value:
+        """The array as a Python object; a view is made into one (in an own slot).  Where there is no memory for it the
+        region begins anew; with ``may_lack`` it is NULL, and whoever needs it says that there is no memory."""
         if arr.obj is None:
             known = self.made.get(id(arr))
             if known is not None:
                 return known
             obj = self.helper("jc_view", arr.base, i32(arr.type.dtype.num), i32(arr.type.ndim), self.words(arr.dims),
                               self.words(self.strides_of(arr)), arr.data)
-            self.adopt(obj, 0)
+            self.adopt(obj, None if may_lack else 0)
             self.made[id(arr)] = obj
             return obj
         return arr.obj

@@ -50,6 +50,7 @@ class _Lowering:
         frame, graph = self.frame, self.frame.graph
         order = graph.blocks
         position = {block: k for k, block in enumerate(order)}
+        frame.storing = any(node.op == "store" for node in graph.nodes())
         frame.loops = any(position[target] <= position[block] for block in order if block.terminator is not None
                           for target, _ in block.terminator.targets)
         self._inputs()
