@@ -230,6 +230,7 @@ int jc_poll(void)
     PyThreadState *ts = PyThreadState_Get();
     Py_BEGIN_ALLOW_THREADS
     Py_END_ALLOW_THREADS
+    jc_released++;
     return jc_interrupted(ts);
 }
 

@@ -22,6 +22,7 @@
  *   reducers.c      reductions over blocks, sums in NumPy's order
  *   reports.c       floating-point reports against NumPy's errstate
  *   ufuncs.c        inner loops of NumPy's ufuncs
+ *   random.c        NumPy's random bit generators
  *   pool.c          recycled memory for large arrays
  *   module.c        the Python module `jitcore._core`
  *
@@ -92,6 +93,10 @@ JC_HIDDEN int jc_recipe_build(const jc_recipe *, PyObject *func, PyObject *const
 
 /* ---- flow.c ------------------------------------------------------------------------------------ */
 JC_HIDDEN int jc_poll(void);
+
+/* ---- random.c ----------------------------------------------------------------------------------- */
+/* How often native code may have given up the GIL: whatever does so on its behalf adds one. */
+JC_HIDDEN extern int64_t jc_released;
 
 /* ---- helpers whose addresses native code calls: name -> address ------------------------------- */
 JC_HIDDEN int jc_symbols_add(PyObject *dict /* borrowed */);   /* arrays.c, reports.c; 0 or -1 */

@@ -10,7 +10,15 @@ import types
 
 import numpy as np
 
-from jitcore.frontend import attributes, builtin_calls, builtin_methods, numpy_attrs, numpy_calls
+from jitcore.frontend import (
+    attributes,
+    builtin_calls,
+    builtin_methods,
+    builtin_numbers,
+    numpy_attrs,
+    numpy_calls,
+    random_calls,
+)
 from jitcore.frontend.inline import enter
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import constant, pytype, type_version
@@ -35,6 +43,8 @@ from jitcore.frontend.values import (
 PENDING = Unbound()
 
 _MAX_REDIRECTS = 16
+#: The modules that have rules for builtins: importing them fills the one table.
+_RULES = (builtin_calls, builtin_numbers)
 _DISPATCHER = type(np.mean)
 
 
@@ -81,7 +91,7 @@ def _semantic(m: Machine, func: Abstract, args: list[Abstract],
         _check_dispatch(m, [*args, *kwargs.values()])
         found = numpy_calls.call_known(m, target, args, kwargs)
         return found if found is not None else Redirect(constant(m, target._implementation), args, kwargs)  # type: ignore[attr-defined]
-    handler = builtin_calls.find(target)
+    handler = builtin_calls.find(target) or random_calls.find(target)
     if handler is not None:
         return handler(m, args, kwargs)
     return numpy_calls.call_known(m, target, args, kwargs)
@@ -99,6 +109,8 @@ def _instance(m: Machine, func: Opaque, args: list[Abstract], kwargs: dict[str, 
 def _native_method(m: Machine, func: NativeMethod, args: list[Abstract],
                    kwargs: dict[str, Abstract]) -> Abstract | Redirect | None:
     obj = m.force(func.self_value)
+    if isinstance(obj, Scalar) and obj.type.weak:
+        return builtin_methods.of_number(m, obj, func.name, args, kwargs)
     if isinstance(obj, (Array, Scalar)):
         return numpy_attrs.call_method(m, func, args, kwargs)
     if isinstance(obj, Known) and isinstance(obj.obj, (np.ufunc, np.generic, np.dtype)):

@@ -16,7 +16,8 @@ FEW, FEW_WITH_FRAME = 4, 8
 #: An operation on NumPy scalars, in operations on Python numbers.
 NUMPY_SCALAR = 4
 
-_ARITHMETIC = {"py", "ew", "cast", "splat", "iota", "reduce", "copy", "load", "store", "call"}
+_ARITHMETIC = {"py", "ew", "cast", "splat", "iota", "reduce", "copy", "load", "store", "draw", "call"}
+_EFFECTS = {"store", "draw"}
 
 
 def work_of(graph: Graph, entry: bool) -> int:
@@ -47,7 +48,7 @@ def _needed(graph: Graph, values: list[Value]) -> list[Node]:
         if block.terminator is not None:
             values.extend(block.terminator.uses())
         for node in block.nodes:
-            if node.op == "store":
+            if node.op in _EFFECTS:
                 values.extend(node.uses())
     live: set[Value] = set()
     while values:
@@ -57,12 +58,12 @@ def _needed(graph: Graph, values: list[Value]) -> list[Node]:
             if value.node is not None:
                 values.extend(value.node.uses())
     return [node for node in graph.nodes()
-            if node.op in _ARITHMETIC and (node.op == "store" or node.result in live)]
+            if node.op in _ARITHMETIC and (node.op in _EFFECTS or node.result in live)]
 
 
 def _on_arrays(node: Node) -> bool:
     """Whether a node goes over a whole array."""
-    if node.op in ("load", "store"):
+    if node.op in ("load", "store", "draw"):
         return False
     found = [*node.operands, *([node.result] if node.result is not None else [])]
     return any(isinstance(value.type, ArrayType) for value in found)

@@ -24,7 +24,7 @@ from jitcore.ir.graph import Block
 if TYPE_CHECKING:
     from jitcore.frontend.machine import Machine
 
-MAX_VERSIONS = 5    # of a loop, for one version of the loops around it
+MAX_VERSIONS = 8    # of a loop, for one version of the loops around it
 
 
 class Relooped(Exception):

@@ -284,6 +284,11 @@ def _store(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context:
     array[tuple(index)] = value
 
 
+def _draw(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
+    draw: Any = context.objects[node.attrs["callee"]]
+    return draw.method(*operands)
+
+
 def _call(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
     function: Any = context.objects[node.attrs["callee"]]
     items = [operands[item] if kind == "v" else item for kind, item in node.attrs["template"]]
@@ -305,6 +310,7 @@ _EVALUATORS: dict[str, Callable[[Node, Sequence[Any], tuple[int, ...], Context],
     "bcast": _bcast, "same": _same, "wrap": _wrap, "check": _check,
     "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast, "splat": _splat,
     "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy, "store": _store, "call": _call,
+    "draw": _draw,
 }
 
 

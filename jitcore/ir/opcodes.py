@@ -66,6 +66,10 @@ _TABLE = (
     Opcode("writable", "Exits unless the array (for a view, the array that it is taken from) may be written to.", (),
            "must"),
     Opcode("store", "operands array, value (scalar), one wrapped index an axis: writes an element.", (), "no", False),
+    Opcode("draw", "operands object, numbers: a random number from a NumPy generator, which it changes.  attr callee:"
+           " index into Graph.objects of an ops.random.Draw.  Exits before anything is drawn where the generator is"
+           " in use.",
+           ("callee",), "must", False),
     # -- generic -----------------------------------------------------------------------------
     Opcode("call", "Calls a known C function that runs no Python code.  attr callee: index into Graph.objects;"
            " attr template: the argument tuple, where ('v', k) is operand k boxed and ('c', obj) a constant;"

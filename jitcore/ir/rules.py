@@ -285,6 +285,15 @@ def _store(node: Node, graph: Graph) -> None:
     _result(node, None)
 
 
+def _draw(node: Node, graph: Graph) -> None:
+    index = node.attrs["callee"]
+    _attr(type(index) is int and 0 <= index < len(graph.objects), f"there is no object {index!r}")
+    _i5(bool(node.operands) and isinstance(node.operands[0].type, ObjectType), "draw takes an object and numbers")
+    for value in node.operands[1:]:
+        _scalar(value)
+    _i6(node.result is not None and isinstance(node.result.type, ScalarType), "draw gives a number")
+
+
 def _call(node: Node, graph: Graph) -> None:
     index = node.attrs["callee"]
     _attr(type(index) is int and 0 <= index < len(graph.objects), f"there is no object {index!r}")
@@ -302,7 +311,7 @@ _RULES: dict[str, Callable[[Node, Graph], None]] = {
     "bcast": _two_ints, "same": _two_ints, "wrap": _two_ints, "check": _check,
     "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast,
     "splat": _splat, "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy,
-    "store": _store, "call": _call,
+    "store": _store, "draw": _draw, "call": _call,
 }
 assert _RULES.keys() == OPCODES.keys()
 

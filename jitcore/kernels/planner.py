@@ -22,6 +22,8 @@ from jitcore.kernels.reductions import MOST, axes_of, chunk_of, is_native, loop_
 from jitcore.ops.builder import FLOATS, canonical
 
 FUSABLE = frozenset({"ew", "cast", "splat", "iota", "copy"})
+#: Host steps after which nothing that was before them can be begun anew: what waits is done first.
+EFFECTS = frozenset({"store", "draw"})
 #: The cost of computing a value again (in additions) from which storing it is cheaper.
 RECOMPUTE_BELOW = 6
 
@@ -73,7 +75,7 @@ class _Attempt:
         count = 0
         for block in self.graph.blocks:
             for node in block.nodes:
-                count += node.op == "store"
+                count += node.op in EFFECTS
                 if node.result is not None:
                     stores[node.result] = count
                 fused = node.result is not None and self._fusable(node.result)
@@ -139,7 +141,7 @@ class _Attempt:
         else:
             for value in (*node.operands, *self.graph.exit_uses(node.exit)):
                 self._need(value)
-        if node.op == "store":
+        if node.op in EFFECTS:
             while self.waiting:
                 self._flush(self.waiting[0])
         self.steps.append(node)

@@ -58,6 +58,8 @@ class Frame:
         self.has_work = False
         #: Objects of views, made in the present block or on the way to the present exit: one view, one object.
         self.made: dict[int, ir.Value] = {}
+        #: By the object: when its bit generator was looked up (a count of ``jc_released``), and where that is.
+        self.bit_generators: dict[Value, tuple[ir.Value, ir.Value]] = {}
         self.checked: list[Callable[[], Part]] = []
 
     def helper(self, name: str, *args: ir.Value) -> ir.Value:
