@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from jitcore.bytecode import Instr
 from jitcore.errors import REASONS
+from jitcore.frontend.adoption import Adopted
 from jitcore.frontend.builder import Builder, CannotPin
 from jitcore.frontend.exits import ExitMaker, Unbuildable
 from jitcore.frontend.meeting import Meeting, Relooped
@@ -85,6 +86,7 @@ class Machine:
         self.lazies: dict[Source, Lazy] = {}
         self.guarded: set[tuple[object, ...]] = set()
         self.meeting = Meeting(self)
+        self.adopted = Adopted(builder)
         self._ended = False
         self._before: tuple[list[Abstract], list[Abstract]] = ([], [])
         self._failing: int | None = None
@@ -96,7 +98,9 @@ class Machine:
     # -- running ----------------------------------------------------------------------------------
     def run(self, state: State) -> None:
         """Execute from ``state`` until all paths have ended."""
-        self.meeting.wait(self.builder.entry, state)
+        self.builder.block, self.state = self.builder.entry, state
+        if not self.meeting.stops(False):       # it may be a loop's first instruction
+            self.meeting.wait(self.builder.entry, state)
         while (found := self.meeting.next()) is not None:
             self.builder.block, self.state = found
             self._ended = False
@@ -287,11 +291,32 @@ class Machine:
             frame = self.state.before.frames[0]
             locals, stack = frame.locals, frame.stack
         else:
-            return 0
+            return self._exit_inside()
         maker = ExitMaker(self.builder)
         try:
             exit = Exit("leave", (), frame.instr.unit, frame.instr.unit, maker.slots(locals, self.first_free),
                         maker.stack(stack), reason="the interpreter decides", line=frame.instr.line)
+        except Unbuildable:
+            return 0
+        exit.values = maker.values
+        return self.builder.graph.add_exit(exit)
+
+    def _exit_inside(self) -> int:
+        """An exit inside inlined calls, in front of the innermost frame's instruction; 0 if there is none."""
+        own, *inner = self.state.frames
+        maker = ExitMaker(self.builder)
+        try:
+            exit = Exit("leave", (), own.instr.unit, own.instr.next_unit, maker.slots(own.locals, self.first_free),
+                        maker.stack(own.stack), reason="the interpreter decides", line=own.instr.line)
+            for frame, caller in zip(inner, self.state.frames):
+                if not _is_plain_call(frame, caller):
+                    return 0
+                last = frame is inner[-1]
+                locals, stack = self._before if last else (frame.locals, frame.stack)
+                recipes = [*maker.slots(locals, len(locals)), *maker.stack(stack)]
+                exit.inner += (maker.make(frame.func), *recipes)
+                instr = frame.instr
+                exit.frames += ((len(locals), len(stack), instr.unit, instr.unit if last else instr.next_unit),)
         except Unbuildable:
             return 0
         exit.values = maker.values
@@ -367,6 +392,12 @@ _LOOPS = ("GET_ITER", "FOR_ITER", "JUMP_BACKWARD")
 
 def _no_exit() -> int:
     return 0
+
+
+def _is_plain_call(frame: Frame, caller: Frame) -> bool:
+    """Whether an inlined call can be made a call of the interpreter's: its result is pushed, and that is all."""
+    following = caller.code.instructions[caller.index]
+    return frame.deliver == "push" and frame.yields is None and frame.code.is_function and not following.mid
 
 
 def _only_raises(frame: Frame) -> bool:

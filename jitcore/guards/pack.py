@@ -51,6 +51,8 @@ def loaded_type(guard: g.Guard) -> Type | None:
         return array(guard.dtype, guard.ndim, guard.layout)
     if isinstance(guard, g.LoadObject):
         return OBJECT
+    if isinstance(guard, (g.LoadRange, g.LoadPosition)):
+        return INT
     if isinstance(guard, g.Load):
         return _PYTHON_KINDS.get(guard.kind) or strong(guard.kind)
     return None
@@ -124,6 +126,8 @@ class _Program:
                 return ("item", guard, number, self.need(base, guard), index)
             case s.Key(base=base, key=key):
                 return ("key", guard, number, self.need(base, guard), key)
+            case s.Iterated(base=base):
+                return ("iterated", guard, number, self.need(base, guard))
         raise TypeError(f"unknown source {source!r}")
 
     def load(self, type: Type) -> int:
@@ -157,6 +161,15 @@ class _Program:
                 return ("dims_equal", i, number, axis, self.need(other, i), other_axis)
             case g.LoadArray(dtype=name, ndim=ndim, layout=layout):
                 return ("load_array", i, number, self.load(OBJECT), _dtype(name).num, ndim, layout)
+            case g.Alone(source=source):
+                # A program borrows locals, and holds what it reads elsewhere.
+                return ("alone", i, number, 1 if isinstance(source, s.Local) else 2)
+            case g.StrictIs(strict=strict):
+                return ("strict_is", i, number, int(strict))
+            case g.LoadRange(part=part, down=down):
+                return ("load_range", i, number, self.load(INT), part, int(down))
+            case g.LoadPosition(type=type_):
+                return ("load_position", i, number, self.load(INT), type_)
             case g.LoadObject():
                 return ("load_object", i, number, self.load(OBJECT))
             case g.Load(kind=kind):
@@ -242,21 +255,22 @@ class _ExitRecipes:
 
 
 def exit_recipes(exit: Exit) -> list[r.Recipe]:
-    """An exit's recipes in packed order: a return's result alone, else locals, stack and operands."""
+    """An exit's recipes in packed order: a return's result alone, else locals, stack, operands and inner frames."""
     if exit.kind == "return":
         if exit.result is None:
             raise ValueError("a return without a result")
         return [exit.result]
-    return [*exit.locals, *exit.stack, *exit.operands]
+    return [*exit.locals, *exit.stack, *exit.operands, *exit.inner]
 
 
 def pack_exit(exit: Exit) -> tuple[Spec, int]:
-    """The exit as ``(kind, recipes, n_locals, n_stack, n_operands, unit, next_unit, site, site_arg, reason, line)``
-    and the number of words that its values take.  ``recipes`` are those of ``exit_recipes``."""
+    """The exit as ``(kind, recipes, n_locals, n_stack, n_operands, unit, next_unit, site, site_arg, reason, line,
+    frames)`` and the number of words that its values take.  ``recipes`` are those of ``exit_recipes``."""
     recipes = exit_recipes(exit)
     packing = _ExitRecipes(exit.values, recipes)
     spec = (exit.kind, tuple(packing.spec(recipe) for recipe in recipes), len(exit.locals), len(exit.stack),
-            len(exit.operands), exit.unit, exit.next_unit, exit.site, exit.site_arg, exit.reason, exit.line)
+            len(exit.operands), exit.unit, exit.next_unit, exit.site, exit.site_arg, exit.reason, exit.line,
+            exit.frames)
     return spec, packing.words
 
 

@@ -33,14 +33,10 @@ SCALE, LARGER = 0.002, 0.006
 #: What does not run native to its end yet, and where the interpreter goes on.
 NOT_NATIVE: dict[str, str] = {
     "nbody": "unpacking a row of an array in a loop",
-    "newton": "a loop over enumerate() of an array",
-    "tax": "a loop over enumerate() of an array",
-    "searching": "a helper with a loop that stores into an argument is called through Python",
     "heat": "a store of an array into a slice in a loop",
     "wave": "a store of an array into a slice in a loop",
     "kmeans": "an in-place operation on a row of an array in a loop",
     "runge_kutta": "a store of an array into a row in a loop",
-    "histogram": "a loop over an array",
     "levenshtein": "loops over bytes, and lists that grow in loops",
     "network": "an in-place operation on an array argument in a loop",
 }
