@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.frontend import numpy_attrs, random_calls
+from jitcore.frontend import numpy_attrs
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import constant, is_numpy_globals, pytype, read, type_version
 from jitcore.frontend.protocol import Leaves, Redirect, Unsupported
@@ -31,6 +31,7 @@ from jitcore.frontend.values import (
 )
 from jitcore.guards.guard import TypeIs
 from jitcore.guards.sources import Attr
+from jitcore.ops import random
 
 _METHOD_DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType)
 _MISSING = object()
@@ -172,7 +173,7 @@ def _of_instance(m: Machine, obj: Opaque, name: str) -> Abstract | Redirect:
         return Method(constant(m, found.__func__), Known(cls))
     if isinstance(found, types.MethodDescriptorType):
         return NativeMethod(obj, name)
-    if random_calls.find(found) is not None:
+    if random.of_method(found) is not None:
         return Method(Known(found), obj)
     raise Unsupported(f"attribute {name} of a {cls.__name__}")
 

@@ -20,7 +20,7 @@ from jitcore.frontend.numpy_methods import number
 from jitcore.frontend.protocol import Unsupported
 from jitcore.frontend.values import Abstract, Known, Opaque, Scalar
 from jitcore.ir.graph import Value
-from jitcore.ops.random import ANY, DRAWS, NOT_NEGATIVE, POSITIVE, Draw
+from jitcore.ops.random import ANY, NOT_NEGATIVE, POSITIVE, Draw, of_method
 
 Rule = Callable[[Machine, list[Abstract], dict[str, Abstract]], Abstract]
 
@@ -32,13 +32,11 @@ _DEFAULTS: dict[str, Any] = {"size": None, "dtype": np.float64, "method": "zig",
 #: NumPy's own bounds lie beyond.
 _LARGEST_MEAN = 1e15
 
-_RULES: dict[int, tuple[object, Rule]] = {}
-
 
 def find(target: object) -> Rule | None:
     """The rule for a method (as the class holds it), None where it has none."""
-    known = _RULES.get(id(target))
-    return known[1] if known is not None and known[0] is target else None
+    draw = of_method(target)
+    return None if draw is None else _integers(draw) if draw.bounded else _rule(draw)
 
 
 def _float(m: Machine, value: Abstract) -> Abstract:
@@ -161,8 +159,3 @@ def _integers(draw: Draw) -> Rule:
             m.builder.emit_check("check", (m.builder.as_value(ordered),))
         return _emit(m, draw, owner, [low, high])
     return found
-
-
-for _name, _one in DRAWS.items():
-    _method = vars(np.random.Generator)[_name]
-    _RULES[id(_method)] = (_method, _integers(_one) if _one.bounded else _rule(_one))

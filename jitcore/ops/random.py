@@ -152,3 +152,13 @@ _ALL = (
 )
 
 DRAWS: dict[str, Draw] = {draw.name: draw for draw in _ALL}
+
+#: The methods as the class holds them, by identity: what they are is a matter of NumPy's build.
+METHODS: dict[int, tuple[object, Draw]] = {
+    id(found): (found, draw) for draw in _ALL for found in (vars(Generator)[draw.name],)}
+
+
+def of_method(target: object) -> Draw | None:
+    """The draw that a method of the class stands for, None for other objects."""
+    known = METHODS.get(id(target))
+    return known[1] if known is not None and known[0] is target else None

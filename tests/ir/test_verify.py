@@ -46,6 +46,7 @@ b0:
   %24: object = object @0
   %25: float64 = call %24, %9 {callee=0, template=(('v', 0), ('v', 1)), kwnames=('x',)} !0
   %26: uint64 = cast.L %18 !0
+  %27: float = draw %24, %2 {callee=0} !0
   branch %22 b1(%3, %20), b2()
 b1(%30: int, %31: float64[1C] (%30)):
   %32: int = idx.add %30, %3
@@ -99,6 +100,10 @@ BROKEN = [
     ("I4", "axes=(0,)", "axes=(2,)"),
     ("I4", "cast.d %2", "cast.g %2"),
     ("I4", "callee=0", "callee=5"),
+    ("I4", "{callee=0}", "{callee=5}"),
+    ("I5", "draw %24, %2", "draw %2, %2"),
+    ("I5", "draw %24, %2", "draw %24, %0"),
+    ("I6", "%27: float = draw", "%27: float64[1C] (%3) = draw"),
     ("I4", "axes=(0,)", "axes=(0, 0)"),
     ("I5", "%0, %10\n", "%0, %2\n"),
     ("I5", "add.dd->d %0, %1", "add.dd->d %0"),
