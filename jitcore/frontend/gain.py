@@ -16,7 +16,8 @@ FEW, FEW_WITH_FRAME = 4, 8
 #: An operation on NumPy scalars, in operations on Python numbers.
 NUMPY_SCALAR = 4
 
-_ARITHMETIC = {"py", "ew", "cast", "splat", "iota", "reduce", "copy", "load", "store", "draw", "call"}
+_ARITHMETIC = {
+    "py", "ew", "cast", "splat", "iota", "reduce", "copy", "load", "store", "draw", "byte", "number", "call"}
 _EFFECTS = {"store", "draw"}
 
 

@@ -159,7 +159,7 @@ class Meeting:
         m.state.before = None       # a later trip may have stored: the call that the loop is in is not made anew
         while frame.loops and frame.loops[-1][0] == first:
             frame.loops = frame.loops[:-1]
-        self._drop_dead(frame, facts.live[first], facts.assigned[first])
+        self._drop_dead(frame, facts.live[first], -1)
         where = _where(m.state)
         versions = self._versions.setdefault(where, [])
         wanted = self._wanted.setdefault(where, set())
