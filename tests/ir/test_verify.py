@@ -166,7 +166,7 @@ BROKEN = [
     ("I9", "exit 0: restart", "exit 0: restart values(%0)"),
     ("I9", "operands[s0]", "operands[tuple(v0)]"),
     ("I5", "finite %18", "finite %13"),
-    ("I6", "%27: bool = asks_under", "%27: int = asks_under"),
+    ("I6", "%47: bool = asks_under", "%47: int = asks_under"),
     ("I9", "goto to=b2", "goto"),
     ("I10", "goto to=b2", "goto to=b1 values(%3)"),
     ("I11", "b1(%3, %20), b2()", "b1(%3, %20), b1(%3, %20)"),
