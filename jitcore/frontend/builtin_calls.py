@@ -8,10 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from jitcore.frontend import attributes, iteration, operations, python_ops, sequences
+from jitcore.frontend import (
+    attributes,
+    exceptions,
+    iteration,
+    operations,
+    python_ops,
+    sequences,
+)
 from jitcore.frontend.machine import Machine
-from jitcore.frontend.objects import constant, is_instance, known_range, pytype
-from jitcore.frontend.protocol import Redirect, Unsupported
+from jitcore.frontend.objects import constant, is_instance, known_range, lacks, pytype
+from jitcore.frontend.protocol import Raises, Redirect, Unsupported
 from jitcore.frontend.values import (
     Abstract,
     Array,
@@ -74,6 +81,8 @@ def _len(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
         return Known(len(known_range(value)))
     if isinstance(value, Known) and type(value.obj) in (str, tuple, bytes, frozenset):
         return Known(len(value.obj))  # type: ignore[arg-type]
+    if lacks(value, "__len__"):
+        raise Raises(TypeError, "len() of a number")
     raise Unsupported(f"len() of a {pytype(m, value).__name__}")
 
 
@@ -86,6 +95,8 @@ def _isinstance(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -
 def _issubclass(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
     cls, classes = args[0], _classes(m, args[1])
     parts = classes if isinstance(classes, tuple) else (classes,)
+    if lacks(cls, "__bases__"):
+        raise Raises(TypeError, "issubclass of no class")
     if not isinstance(cls, Known) or not isinstance(cls.obj, type) or not all(
             isinstance(p, type) and type(p).__subclasscheck__ is type.__subclasscheck__ for p in parts):
         raise Unsupported("issubclass of objects")
@@ -201,7 +212,7 @@ def _range(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abs
             raise Unsupported("range() of something that is no int")
     start, stop, step = ([Known(0), args[0]] if len(args) == 1 else args[:2]) + (args[2:] or [Known(1)])
     if isinstance(step, Known) and step.obj == 0:
-        raise Unsupported("range() with a step of 0")
+        raise Raises(ValueError, "range() with a step of 0")
     if isinstance(step, Scalar):
         iteration.require(m, "lt" if iteration.goes_down(step) else "gt", step, Known(0))
     start, stop, step = (Known(int(p.obj)) if isinstance(p, Known) else p  # type: ignore[call-overload]
@@ -230,7 +241,7 @@ def _next(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abst
         return coming[0]
     if len(args) == 2:
         return args[1]
-    raise Unsupported("next() of an iterator that is exhausted")
+    raise Raises(StopIteration, "next() of an iterator that is exhausted")
 
 
 def _next_of_loop(m: Machine, args: list[Abstract]) -> Abstract:
@@ -311,6 +322,8 @@ def _sorted(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Ab
 def _text(function: Callable[..., Any]) -> Rule:
     def found(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
         if not all(isinstance(arg, Known) for arg in args):
+            if (text := exceptions.text(m.state, m.choices.seen, function, *args)) is not None:
+                return text
             raise Unsupported(f"{function.__name__}() of a run-time value")
         return python_ops.fold(m, function, *(arg.obj for arg in args))  # type: ignore[attr-defined]
     return found

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.frontend import boxed, iteration, numpy_attrs, numpy_ops, operations, python_ops
+from jitcore.frontend import boxed, iteration, numpy_attrs, numpy_ops, operations, operators, python_ops
 from jitcore.frontend.builtin_calls import Rule, rule
 from jitcore.frontend.machine import Machine
-from jitcore.frontend.objects import pytype
-from jitcore.frontend.protocol import Redirect, Unsupported
-from jitcore.frontend.values import Abstract, Array, Known, NativeMethod, Scalar, Sequence
+from jitcore.frontend.objects import lacks, pytype
+from jitcore.frontend.protocol import Raises, Redirect, Unsupported
+from jitcore.frontend.values import Abstract, Array, Dict, Known, NativeMethod, Scalar, Sequence
 from jitcore.ir.graph import Value
 from jitcore.ir.types import BOOL, FLOAT, INT, ScalarType
 
@@ -51,7 +51,9 @@ def _index(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abs
         return value
     if operations.is_numpy(value) and issubclass(pytype(m, value), np.integer):
         return _number(m, "int", value, int)
-    raise Unsupported("operator.index() of something that is no int")
+    if isinstance(value, (Scalar, Sequence, Dict)) or lacks(value, "__index__"):
+        raise Raises(TypeError, "operator.index() of something that is no int")
+    raise Unsupported("operator.index() of an object")
 
 
 @rule(float, 0, 1)
@@ -85,10 +87,12 @@ def _bool(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abst
 
 
 @rule(abs, 1, 1)
-def _abs(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+def _abs(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract | Redirect:
     value = args[0]
     if operations.is_numpy(value):
         return numpy_ops.unary(m, "abs", value)
+    if operators.has_class(value):
+        return operators.unary(m, "__abs__", value)
     return python_ops.fold(m, abs, value.obj) if isinstance(value, Known) else python_ops.apply(m, "abs", value)
 
 
@@ -139,7 +143,7 @@ def _extreme(name: str, function: Callable[..., Any]) -> Rule:
         if not values:
             if default is not None:
                 return default
-            raise Unsupported(f"{name}() of nothing")
+            raise Raises(ValueError, f"{name}() of nothing")
         if all(isinstance(v, Known) for v in values):
             return _known_extreme(m, function, values)
         if len(values) == 1:
