@@ -12,6 +12,8 @@ from jitcore.frontend import (
     attributes,
     exceptions,
     iteration,
+    list_makers,
+    lists,
     operations,
     python_ops,
     sequences,
@@ -35,6 +37,7 @@ from jitcore.frontend.values import (
     Sequence,
     Set,
     Slice,
+    TypedList,
     View,
     Zip,
 )
@@ -71,6 +74,8 @@ def _len(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
             raise Unsupported("len() of an array without axes")
         hint = value.hint[0] if value.hint else None
         return Scalar(value.shape[0], None, hint)
+    if isinstance(value, TypedList):
+        return Scalar(lists.length(m, value))
     if (size := sequences.length(m, value)) is not None:
         return size
     if isinstance(value, (Sequence, Dict, Set)):
@@ -145,21 +150,6 @@ def _hasattr(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> A
     return Known(attributes.has(m, args[0], _name(args[1])))
 
 
-# -- truth of several -------------------------------------------------------------------------------------
-def _quantifier(wanted: bool) -> Rule:
-    def found(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-        for value in iteration.items(m, args[0], 1000)[0]:
-            truth = operations.truth(m, value)
-            if not isinstance(truth, bool):
-                raise Unsupported("any() or all() of run-time values")
-            if truth is wanted:
-                return Known(wanted)
-        return Known(not wanted)
-    return found
-
-
-rule(any, 1, 1)(_quantifier(True))
-rule(all, 1, 1)(_quantifier(False))
 
 
 # -- containers -------------------------------------------------------------------------------------------
@@ -173,7 +163,9 @@ def _tuple(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abs
 
 @rule(list, 0, 1)
 def _list(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-    return Sequence("list", iteration.items(m, args[0], 1000)[0] if args else [])
+    if args and (made := list_makers.listed(m, args[0])) is not None:
+        return made
+    return lists.make(m, iteration.items(m, args[0], 1000)[0] if args else [])
 
 
 @rule(set, 0, 1)
@@ -308,14 +300,18 @@ def _reversed(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> 
     return _iterator(items[::-1], fixed)
 
 
-@rule(sorted, 1, 1)
+@rule(sorted, 1, 1, True)
 def _sorted(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    if (whole := lists.whole(args[0])) is not None:
+        made = lists.copy(m, whole)
+        lists.sort(m, made, kwargs)
+        return made
     values = [m.force(v) for v in iteration.items(m, args[0], 1000)[0]]
-    if not all(isinstance(v, Known) for v in values):
+    if kwargs or not all(isinstance(v, Known) for v in values):
         raise Unsupported("sorted() of run-time values")
     found = python_ops.fold(m, lambda *objs: tuple(sorted(objs)), *(v.obj for v in values))  # type: ignore[attr-defined]
     assert isinstance(found, Known)
-    return Sequence("list", [constant(m, obj) for obj in found.obj])  # type: ignore[attr-defined]
+    return lists.make(m, [constant(m, obj) for obj in found.obj])  # type: ignore[attr-defined]
 
 
 # -- strings ------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.frontend import boxed, iteration, numpy_attrs, numpy_ops, operations, operators, python_ops
+from jitcore.frontend import boxed, iteration, lists, numpy_attrs, numpy_ops, operations, operators, python_ops
 from jitcore.frontend.builtin_calls import Rule, rule
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import lacks, pytype
@@ -139,6 +139,8 @@ def _extreme(name: str, function: Callable[..., Any]) -> Rule:
         default = kwargs.get("default")
         if set(kwargs) - {"default"} or (default is not None and len(args) > 1):
             raise Unsupported(f"{name}() with {', '.join(kwargs)}")
+        if len(args) == 1 and not kwargs and (whole := lists.whole(args[0])) is not None:
+            return lists.best(m, whole, name == "max")
         values = [m.force(v) for v in (args if len(args) > 1 else iteration.items(m, args[0], 1000)[0])]
         if not values:
             if default is not None:
@@ -256,6 +258,8 @@ rule(max, 1, 1000, True)(_extreme("max", max))
 def _sum(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
     if isinstance(args[0], (Array, Scalar)):
         raise Unsupported("sum() over an array")
+    if (whole := lists.whole(args[0])) is not None:
+        return lists.total(m, whole, args[1] if len(args) == 2 else Known(0))
     values = [m.force(v) for v in iteration.items(m, args[0], 1000)[0]]
     total: Abstract = args[1] if len(args) == 2 else Known(0)
     if all(isinstance(v, Known) for v in (total, *values)):

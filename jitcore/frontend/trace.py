@@ -13,7 +13,9 @@ from jitcore.errors import REASONS
 from jitcore.frontend import handlers  # noqa: F401  (fills the table)
 from jitcore.frontend.builder import UNREAD, Builder, is_empty
 from jitcore.frontend.gain import work_of
-from jitcore.frontend.machine import Choices, Machine, Refused, Relooped, Restart
+from jitcore.frontend.learning import Relisted, note
+from jitcore.frontend.machine import Choices, Machine, Refused, Restart
+from jitcore.frontend.meeting import Relooped
 from jitcore.frontend.snapshot import Refusal, Snapshot, Trace
 from jitcore.frontend.state import Frame, State
 from jitcore.frontend.values import UNBOUND, Abstract, Cell, Function, Lazy
@@ -37,7 +39,8 @@ def trace_region(snapshot: Snapshot) -> Trace | Refusal:
     choices = Choices()
     cuts = choices.cuts
     while True:
-        builder = Builder(snapshot.code.co_qualname, snapshot.code.co_filename, snapshot.opaque)
+        builder = Builder(snapshot.code.co_qualname, snapshot.code.co_filename, snapshot.opaque,
+                          snapshot.varying)
         machine = Machine(builder, choices, code.code.co_nlocals + _cells_without_slot(code.code))
         try:
             machine.run(_entry_state(snapshot, code, builder))
@@ -46,6 +49,10 @@ def trace_region(snapshot: Snapshot) -> Trace | Refusal:
             if change.loop in known:
                 return Refusal(REASONS["loop"], line, builder.guards, builder.sources)
             known.add(change.loop)
+            continue
+        except Relisted as change:
+            if not note(choices.lists, change):
+                return Refusal(REASONS["loop"], line, builder.guards, builder.sources)
             continue
         except Restart as restart:
             if restart.seen and restart.unit not in choices.seen:
