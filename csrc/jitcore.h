@@ -18,6 +18,7 @@
  *   arrays.c        arrays: called by native code
  *   views.c         views of arrays
  *   order.c         memory order of results
+ *   targets.c       stores into arrays that exist: overlap, scratch memory
  *   blocks.c        block loops: short runs of elements for fused kernels
  *   reducers.c      reductions over blocks, sums in NumPy's order
  *   reports.c       floating-point reports against NumPy's errstate

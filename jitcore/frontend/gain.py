@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from jitcore.ir.dominance import reverse_postorder
 from jitcore.ir.graph import Graph, Node, Value
+from jitcore.ir.opcodes import WRITES
 from jitcore.ir.types import ArrayType
 
 #: Less scalar work than this does not pay for checking guards, and for handing a frame over.
@@ -16,7 +17,7 @@ FEW, FEW_WITH_FRAME = 4, 8
 #: An operation on NumPy scalars, in operations on Python numbers.
 NUMPY_SCALAR = 4
 
-_ARITHMETIC = {"py", "ew", "cast", "splat", "iota", "reduce", "copy", "load", "store", "call"}
+_ARITHMETIC = {"py", "ew", "cast", "splat", "iota", "reduce", "copy", "load", "call", *WRITES}
 
 
 def work_of(graph: Graph, entry: bool) -> int:
@@ -47,7 +48,7 @@ def _needed(graph: Graph, values: list[Value]) -> list[Node]:
         if block.terminator is not None:
             values.extend(block.terminator.uses())
         for node in block.nodes:
-            if node.op == "store":
+            if node.op in WRITES:
                 values.extend(node.uses())
     live: set[Value] = set()
     while values:
@@ -57,7 +58,7 @@ def _needed(graph: Graph, values: list[Value]) -> list[Node]:
             if value.node is not None:
                 values.extend(value.node.uses())
     return [node for node in graph.nodes()
-            if node.op in _ARITHMETIC and (node.op == "store" or node.result in live)]
+            if node.op in _ARITHMETIC and (node.op in WRITES or node.result in live)]
 
 
 def _on_arrays(node: Node) -> bool:

@@ -42,7 +42,6 @@ def enter(m: Machine, func: Function, args: list[Abstract], kwargs: dict[str, Ab
     frame = Frame(code, 0, locals, [], func, is_numpy_globals(func.globals), deliver)
     if not code.is_function:
         frame.yields = []
-    m.keep_before()
     m.state.frames.append(frame)
     if func.code not in m.inlined:
         m.inlined.append(func.code)

@@ -19,8 +19,9 @@ from jitcore.frontend.protocol import Leaves, Unsupported
 from jitcore.frontend.registry import HANDLERS, LEFT
 from jitcore.frontend.sites import site
 from jitcore.frontend.snapshot import Left
-from jitcore.frontend.state import Frame, State
-from jitcore.frontend.values import Abstract, Iterator, Known, Lazy, NativeMethod, Scalar, Set, View
+from jitcore.frontend.matching import owner_of, owners_of
+from jitcore.frontend.state import Checkpoint, Frame, State
+from jitcore.frontend.values import Abstract, Array, Iterator, Known, Lazy, NativeMethod, Scalar, Set, View
 from jitcore.guards.guard import Guard
 from jitcore.guards.sources import Source
 from jitcore.ir.graph import Block, Exit, Terminator, Value
@@ -86,8 +87,7 @@ class Machine:
         self.guarded: set[tuple[object, ...]] = set()
         self.meeting = Meeting(self)
         self._ended = False
-        self._before: tuple[list[Abstract], list[Abstract]] = ([], [])
-        self._failing: int | None = None
+        self._announced: dict[Block, int] = {}
         builder.failing, builder.failing_array = self.failing, self.failing_array
         self._paths = 1
         self._steps = 0
@@ -122,9 +122,9 @@ class Machine:
         self.builder.line = frames[0].instr.line
         self._steps += 1
         stack = frame.stack[:]
-        self._failing = None
-        if not instr.mid:
-            self._before = (frame.locals[:], stack)
+        if depth == 1 and not instr.mid and self.state.checkpoint is None and (
+                self.meeting.active or self.state.stored):
+            self.state.checkpoint = Checkpoint(self.state.clone(), owners_of(self.state))
         try:
             if self._steps > MAX_INSTRUCTIONS:
                 raise Refused(REASONS["budget"], frames[0].instr.line, "budget")
@@ -245,57 +245,47 @@ class Machine:
         self._ended = True
 
     def failing(self) -> int:
-        """The exit for a check of the present instruction: from the first loop on, a region that fails late should not
-        begin anew, so it leaves in front of the instruction (of the call, in an inlined one)."""
+        """The exit for what fails in the present instruction: the restart, or from the first loop and the first store on
+        the last checkpoint.  A region that fails late should not begin anew, and after a store it must not."""
         if not self.meeting.active and not self.state.stored:
             return 0
-        if self._failing is None:
-            self._failing = self._exit_before()
-            if self._failing == 0 and self.state.stored:
-                self._failing = None
-                raise Unsupported("a check behind a store that cannot be undone")
-        return self._failing
+        exit = self._to_checkpoint()
+        if exit == 0 and self.state.stored:
+            raise Unsupported("a check behind a store that cannot be undone")
+        return exit
 
     def failing_array(self) -> int:
-        """The exit for a check that a fused loop nest makes: it may be made late, so only the restart is right."""
-        if self.state.stored:
-            raise Unsupported("an array operation behind a store")
-        return 0
+        """``failing`` for an operation on whole arrays: the exit is announced to what is made of it later."""
+        exit = self.failing()
+        if exit and self._announced.get(self.builder.block) != exit:
+            self._announced[self.builder.block] = exit
+            self.builder.emit_check("point", (), exit)
+        return exit
 
-    def note_store(self) -> None:
-        """The present instruction stores into an array that is visible outside."""
-        self.state.stored = True
-        if self.depth > 1:
-            self.state.before = None        # the call cannot be done once more
+    def note_store(self, target: Array, own: bool) -> None:
+        """The present instruction stores into an array; ``own``: one that nothing outside can see."""
+        state, owner = self.state, owner_of(target)
+        state.stored |= not own
+        if not own or state.checkpoint is None or owner in state.checkpoint.arrays:
+            state.checkpoint = None
 
-    def keep_before(self) -> None:
-        """Remember the state before a call that is about to be inlined into the region's own frame."""
-        if self.depth == 1:
-            self.state.before = None
-            if self.meeting.active:
-                frame = self.frame
-                locals, stack = frame.locals, frame.stack
-                frame.locals, frame.stack = self._before
-                self.state.before = self.state.clone()
-                frame.locals, frame.stack = locals, stack
-
-    def _exit_before(self) -> int:
-        frame = self.state.frames[0]
-        if self.depth == 1:
-            locals, stack = self._before
-        elif self.state.before is not None:
-            frame = self.state.before.frames[0]
-            locals, stack = frame.locals, frame.stack
-        else:
+    def _to_checkpoint(self) -> int:
+        """The exit that leads to the last checkpoint; 0 where there is none."""
+        point = self.state.checkpoint
+        if point is None:
             return 0
-        maker = ExitMaker(self.builder)
-        try:
-            exit = Exit("leave", (), frame.instr.unit, frame.instr.unit, maker.slots(locals, self.first_free),
-                        maker.stack(stack), reason="the interpreter decides", line=frame.instr.line)
-        except Unbuildable:
-            return 0
-        exit.values = maker.values
-        return self.builder.graph.add_exit(exit)
+        if point.exit is None:
+            frame = point.state.frames[0]
+            maker = ExitMaker(self.builder)
+            point.exit = 0
+            try:
+                exit = Exit("leave", (), frame.instr.unit, frame.instr.unit, maker.slots(frame.locals, self.first_free),
+                            maker.stack(frame.stack), reason="the interpreter decides", line=frame.instr.line)
+            except Unbuildable:
+                return 0
+            exit.values = maker.values
+            point.exit = self.builder.graph.add_exit(exit)
+        return point.exit
 
     def _give_up_raising(self, frame: Frame, instr: Instr) -> None:
         """An exception is being made.  In an inlined call nothing has happened yet: the interpreter does that call."""
@@ -310,7 +300,7 @@ class Machine:
         """An exit to where the interpreter can do the present instruction, or the whole call, itself."""
         if not self.state.stored:
             return 0
-        return self._exit_before() or None
+        return self._to_checkpoint() or None
 
     def _give_up(self, frame: Frame, instr: Instr, reason: str, leave: bool) -> None:
         """The instruction cannot be in the region: end the path there, or cut the inlined call it is in."""

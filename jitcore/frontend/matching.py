@@ -244,6 +244,16 @@ def places_of(state: State) -> Iterable[tuple[Place, Abstract]]:
     return found
 
 
+def owner_of(array: Array) -> Value:
+    """The value of the array that owns the memory, as far as the region knows."""
+    return (array.base if array.base is not None else array).value
+
+
+def owners_of(state: State) -> frozenset[Value]:
+    """The owners of all arrays of a state."""
+    return frozenset(owner_of(value) for _, value in places_of(state) if isinstance(value, Array))
+
+
 def generalise(builder: Builder, block: Block, state: State, places: set[Place]) -> list[Place]:
     """Puts parameters of ``block`` into ``places`` of ``state``; gives the places in the order of the parameters."""
     order: list[Place] = []

@@ -20,6 +20,7 @@ from jitcore.frontend.matching import Place, arguments, differences, generalise,
 from jitcore.frontend.state import Frame, State
 from jitcore.frontend.values import UNBOUND, RangeIterator
 from jitcore.ir.graph import Block
+from jitcore.ir.types import ArrayType
 
 if TYPE_CHECKING:
     from jitcore.frontend.machine import Machine
@@ -113,8 +114,9 @@ class Meeting:
                        if all(w.state.facts.get(cond) is held for w in group)}
         state.unlikely = all(w.state.unlikely for w in group)
         state.stored = any(w.state.stored for w in group)
-        if any(w.state.before is not state.before for w in group):
-            state.before = None
+        if any(isinstance(param.type, ArrayType) for param in block.params) or any(
+                w.state.checkpoint is not state.checkpoint for w in group):
+            state.checkpoint = None
         for path in group:
             self.m.builder.block = path.block
             self.m.jump(block, arguments(self.m.builder, path.state, order))
@@ -164,9 +166,10 @@ class Meeting:
         if versions and m.state.stored and not versions[-1].state.stored:
             raise Relooped((frame.code.code, first), "storing")
         m.state.stored |= (frame.code.code, first) in m.choices.storing
+        inner = len(m.state.frames) > 1
         for version in reversed(versions):
             found = differences(m.builder, version.state, m.state)
-            if found is None:
+            if found is None or (m.state.checkpoint is not version.state.checkpoint and version.state.stored and inner):
                 continue
             if found <= set(version.order):
                 m.jump(version.block, arguments(m.builder, m.state, version.order))
@@ -179,6 +182,8 @@ class Meeting:
         new = m.state.clone()
         self._numbers += 1
         order = generalise(m.builder, block, new, wanted)
+        if not inner or not new.stored:
+            new.checkpoint = None
         version = _Version(block, new.clone(), order, self._numbers)
         versions.append(version)
         m.jump(block, arguments(m.builder, m.state, order))

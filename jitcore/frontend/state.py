@@ -77,21 +77,36 @@ class Frame:
         self.stack.append(value)
 
 
+class Checkpoint:
+    """A state of the region's own frame since which nothing was stored into what it holds: whatever fails later may
+    leave there, since the interpreter then repeats only what nobody can have seen.
+
+    ``exit``: the exit that leads there, once it was asked for (0: none can be made).  ``arrays``: what owns the memory
+    of the arrays in the state.
+    """
+
+    __slots__ = ("state", "exit", "arrays")
+
+    def __init__(self, state: State, arrays: frozenset[Value]) -> None:
+        self.state, self.arrays = state, arrays
+        self.exit: int | None = None
+
+
 class State:
     """A path's frames, and the truth of the graph's bools that it has branched on.
 
     ``unlikely``: the snapshot's values do not take this path, which split off inside an inlined call.
-    ``before``: while a call is inlined, the state before the region's own frame made it (kept from the first loop on).
+    ``checkpoint``: where what fails from now on leaves (from the first loop or store on).
     ``stored``: something was stored into an array that is visible outside.
     """
 
-    __slots__ = ("frames", "facts", "unlikely", "before", "stored")
+    __slots__ = ("frames", "facts", "unlikely", "checkpoint", "stored")
 
     def __init__(self, frames: list[Frame], facts: dict[Value, bool] | None = None) -> None:
         self.frames = frames
         self.facts = facts or {}
         self.unlikely = False
-        self.before: State | None = None
+        self.checkpoint: Checkpoint | None = None
         self.stored = False
 
     @property
@@ -103,7 +118,7 @@ class State:
         """A copy that shares nothing that changes."""
         copier = _Copier()
         new = State([copier.frame(frame) for frame in self.frames], dict(self.facts))
-        new.unlikely, new.before, new.stored = self.unlikely, self.before, self.stored
+        new.unlikely, new.checkpoint, new.stored = self.unlikely, self.checkpoint, self.stored
         return new
 
 

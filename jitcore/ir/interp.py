@@ -284,6 +284,27 @@ def _store(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context:
     array[tuple(index)] = value
 
 
+def _assign(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
+    target, value = operands
+    if _folded(target):
+        raise TakesExit
+    target[...] = np.array(value)
+
+
+def _folded(array: np.ndarray) -> bool:
+    """Whether the axes of an array do not lie one inside another, so that elements may share memory."""
+    extent = array.itemsize
+    for step, length in sorted((abs(s), n) for s, n in zip(array.strides, array.shape) if n != 1):
+        if step < extent:
+            return array.size > 0
+        extent += step * (length - 1)
+    return False
+
+
+def _point(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
+    """Where others leave; nothing by itself."""
+
+
 def _call(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
     function: Any = context.objects[node.attrs["callee"]]
     items = [operands[item] if kind == "v" else item for kind, item in node.attrs["template"]]
@@ -304,7 +325,8 @@ _EVALUATORS: dict[str, Callable[[Node, Sequence[Any], tuple[int, ...], Context],
     "const": _const, "object": _object, "py": _py, "idx": _idx, "unbox": _unbox, "dim": _dim, "stride": _stride,
     "bcast": _bcast, "same": _same, "wrap": _wrap, "check": _check,
     "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast, "splat": _splat,
-    "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy, "store": _store, "call": _call,
+    "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy, "store": _store,
+    "assign": _assign, "point": _point, "call": _call,
 }
 
 

@@ -66,6 +66,11 @@ _TABLE = (
     Opcode("writable", "Exits unless the array (for a view, the array that it is taken from) may be written to.", (),
            "must"),
     Opcode("store", "operands array, value (scalar), one wrapped index an axis: writes an element.", (), "no", False),
+    Opcode("assign", "operands target (array), value: writes a scalar or the elements of an array, broadcast, into all of"
+           " the target, as if the value had been complete before.  Exits, with nothing written, where elements of"
+           " the target may share memory (its axes do not lie one inside another).", (), "must", False),
+    Opcode("point", "Does nothing.  Its exit is the one for all that fails behind it, up to the next node that writes"
+           " memory, and has no exit of its own (kernels: they run late).", (), "must", False),
     # -- generic -----------------------------------------------------------------------------
     Opcode("call", "Calls a known C function that runs no Python code.  attr callee: index into Graph.objects;"
            " attr template: the argument tuple, where ('v', k) is operand k boxed and ('c', obj) a constant;"
@@ -76,3 +81,6 @@ _TABLE = (
 )
 
 OPCODES: dict[str, Opcode] = {op.name: op for op in _TABLE}
+
+#: Opcodes that write into arrays: what reads memory is not moved across them.
+WRITES = frozenset({"store", "assign"})

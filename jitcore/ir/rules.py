@@ -285,6 +285,22 @@ def _store(node: Node, graph: Graph) -> None:
     _result(node, None)
 
 
+def _assign(node: Node, graph: Graph) -> None:
+    _count(node, 2)
+    array, value = _array(node.operands[0]), node.operands[1]
+    if isinstance(value.type, ArrayType):
+        _i5(value.type.dtype == array.dtype, "the stored array has another dtype than its target")
+        _i5(value.type.ndim <= array.ndim, "the stored array has more axes than its target")
+    else:
+        _i5(_scalar(value) == ScalarType(array.dtype, False), "the stored value has another type than its target")
+    _result(node, None)
+
+
+def _point(node: Node, graph: Graph) -> None:
+    _count(node, 0)
+    _result(node, None)
+
+
 def _call(node: Node, graph: Graph) -> None:
     index = node.attrs["callee"]
     _attr(type(index) is int and 0 <= index < len(graph.objects), f"there is no object {index!r}")
@@ -302,7 +318,7 @@ _RULES: dict[str, Callable[[Node, Graph], None]] = {
     "bcast": _two_ints, "same": _two_ints, "wrap": _two_ints, "check": _check,
     "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast,
     "splat": _splat, "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy,
-    "store": _store, "call": _call,
+    "store": _store, "assign": _assign, "point": _point, "call": _call,
 }
 assert _RULES.keys() == OPCODES.keys()
 

@@ -47,6 +47,10 @@ _HELPERS: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
     "jc_mixed_zeros": (I32, (PTR, PTR, I64, I64, PTR, I64, I64)),
     "jc_sum_reports": (I32, (PTR, PTR, I64, I64, I64)),
     "jc_underflow_asked": (I32, ()),
+    "jc_scatter": (VOID, (PTR, PTR, I64, I64, PTR, PTR, I64, I64)),
+    "jc_overlap": (I32, (PTR, PTR, I64, PTR, PTR, I64, I64, PTR)),
+    "jc_folded": (I32, (I64, PTR, PTR, I64)),
+    "jc_scratch": (PTR, (PTR, I64)),
     "jc_nonfinite": (I32, (PTR, I64, I64)),
 }
 

@@ -56,6 +56,9 @@ class Frame:
         if any(node.op == "poll" for node in graph.nodes()):
             self.events = self.b.load(word(self.b, self.ctx, 5), typ=PTR)
         self.has_work = False
+        #: The exit for a lack of memory at present, where no node has one.
+        self.fallback = 0
+        self._scratch: int | None = None
         #: Objects of views, made in the present block or on the way to the present exit: one view, one object.
         self.made: dict[int, ir.Value] = {}
         self.checked: list[Callable[[], Part]] = []
@@ -122,6 +125,17 @@ class Frame:
         else:
             self.b.store(obj, slot)
 
+    def scratch(self, size: ir.Value, exit: int) -> ir.Value:
+        """Memory of ``size`` bytes until the next call of this; takes ``exit`` when there is none."""
+        if self._scratch is None:
+            self._scratch = self.n_own
+            self.n_own += 1
+        slot = word(self.b, self.own, self._scratch)
+        obj = self.helper("jc_scratch", self.b.load(slot, typ=PTR), size)
+        self.b.store(obj, slot)
+        self.leave_if(self.b.icmp_unsigned("==", obj, ir.Constant(PTR, None)), exit)
+        return self.b.load(advance(self.b, obj, i64(_DATA)), typ=PTR)
+
     #: Whether the graph has a loop: then a slot may hold an object of the last round.
     loops = False
 
@@ -148,7 +162,7 @@ class Frame:
                 return known
             obj = self.helper("jc_view", arr.base, i32(arr.type.dtype.num), i32(arr.type.ndim), self.words(arr.dims),
                               self.words(self.strides_of(arr)), arr.data)
-            self.adopt(obj, 0)
+            self.adopt(obj, self.fallback)
             self.made[id(arr)] = obj
             return obj
         return arr.obj

@@ -253,6 +253,9 @@ class Host:
         arr = self.frame.array(node.operands[0])
         self.frame.scalar.store(self.frame.number(node.operands[1]), self._address(arr, list(node.operands[2:])))
 
+    def _do_point(self, node: Node) -> None:
+        self.frame.fallback = node.exit or 0
+
     # -- calls ------------------------------------------------------------------------------------
     def _do_call(self, node: Node) -> Scalar | Arr | ir.Value:
         callee = self.frame.unit.pointer(self.frame.graph.objects[node.attrs["callee"]])
@@ -314,7 +317,7 @@ class Host:
             obj = frame.helper("jc_box_complex", x.raw, x.imag)
         else:
             obj = frame.helper("jc_box_float" if type == FLOAT else "jc_box_int", x.raw)
-        frame.adopt(obj, 0)
+        frame.adopt(obj, frame.fallback)
         return obj
 
     def _checked(self, obj: ir.Value, result: Value, exit: int) -> Scalar | Arr | ir.Value:
