@@ -12,6 +12,7 @@
  * Compiling is in guards_compile.c. */
 #include "guards.h"
 #include "object_compat.h"
+#include "iterator_compat.h"
 
 /* Reads that give `found` [borrowed] share this: 1 found, 0 absent, -1 cannot be read. */
 static int read_module_or_instance(jc_guard_op *op, PyObject *base, PyObject **found, PyObject **made)
@@ -94,6 +95,9 @@ static int read_from(jc_guard_op *op, PyObject *base, PyObject **found, PyObject
             return -1;
         }
         return *found != NULL;
+    case JC_READ_ITERATED:
+        *found = jc_is_indexed(Py_TYPE(base)) ? jc_iterated(base) : NULL;
+        return *found != NULL ? 1 : -1;
     default:    /* JC_READ_KEY */
         return PyDict_CheckExact(base) ? jc_dict_get(base, op->ptr, &op->hint, found) : -1;
     }
@@ -182,6 +186,16 @@ static int load_scalar(const jc_guard_op *op, PyObject *o, jc_word *word)
     }
 }
 
+static int load_range(const jc_guard_op *op, PyObject *o, jc_word *word)
+{
+    int64_t number[3];
+    if (!Py_IS_TYPE(o, &PyRangeIter_Type) || !jc_range_numbers(o, number) || (number[2] < 0) != (op->arg2 != 0)) {
+        return 0;
+    }
+    word->i = number[op->arg];
+    return 1;
+}
+
 static int check(const jc_guard_op *op, PyObject *const *src, jc_word *in)
 {
     PyObject *o = src[op->source];
@@ -217,6 +231,14 @@ static int check(const jc_guard_op *op, PyObject *const *src, jc_word *in)
         return function_is(op, o);
     case JC_DIMS_EQUAL:
         return dims_equal(op, o, src[op->base]);
+    case JC_ALONE:
+        return Py_REFCNT(o) == op->arg;
+    case JC_STRICT_IS:
+        return Py_IS_TYPE(o, &PyZip_Type) && (((jc_zip *)o)->strict != 0) == (op->arg != 0);
+    case JC_LOAD_RANGE:
+        return load_range(op, o, &in[op->word]);
+    case JC_LOAD_POSITION:
+        return (PyObject *)Py_TYPE(o) == op->ptr && jc_position(o, &in[op->word].i);
     default:
         return load_scalar(op, o, &in[op->word]);
     }
@@ -259,7 +281,7 @@ int jc_guards_check(const jc_guards *g, PyObject *func, PyObject *const *lp, jc_
             known = read_closure(op, func, &found);
             break;
         case JC_READ_MODULE_GLOBAL: case JC_READ_CLOSURE: case JC_READ_CELL: case JC_READ_ATTR: case JC_READ_ITEM:
-        case JC_READ_KEY:
+        case JC_READ_KEY: case JC_READ_ITERATED:
             known = read_from(op, src[op->base], &found, &made);
             break;
         default:

@@ -16,6 +16,7 @@ enum {
     JC_READ_ATTR,           /* base; ptr: name; hint; ptr2: the type, only compared (NULL: modules only); on_class */
     JC_READ_ITEM,           /* base, arg */
     JC_READ_KEY,            /* base; ptr: key; hint */
+    JC_READ_ITERATED,       /* base: an iterator that goes by index */
     JC_TYPE_IS,             /* ptr: a static type */
     JC_TYPE_IS_WEAK,        /* ptr: weak reference to a type */
     JC_IS_OBJECT,           /* ptr */
@@ -26,10 +27,14 @@ enum {
     JC_PRESENT,
     JC_TYPE_VERSION,        /* ptr: weak reference to the type; arg: the version */
     JC_FUNCTION_IS,         /* ptr: weak reference to the code; ptr2: (defaults, kwdefaults) */
+    JC_ALONE,               /* arg: the references that there are if nobody else has the object */
+    JC_STRICT_IS,           /* arg: of a zip */
     JC_DIMS_EQUAL,          /* arg: axis; base, arg2: the other */
     JC_LOAD_ARRAY,          /* word; arg: type number; arg2: axes; mask, want: flags */
     JC_LOAD_OBJECT,         /* word */
     JC_LOAD_INT, JC_LOAD_FLOAT, JC_LOAD_BOOL, JC_LOAD_COMPLEX,     /* word */
+    JC_LOAD_RANGE,          /* word; arg: which number of a range iterator; arg2: its step is negative */
+    JC_LOAD_POSITION,       /* word; ptr: the type of an iterator that goes by index */
     JC_LOAD_NUMPY,          /* word; ptr: scalar type; arg: offset, arg2: size of its bytes */
     JC_LOCAL_ARRAY,         /* READ_LOCAL (base: index into localsplus) and LOAD_ARRAY in one */
 };

@@ -1,13 +1,15 @@
 /* Builds guard programs from their Python form (see guards.c) and takes them apart again. */
 #include "guards.h"
 #include "object_compat.h"
+#include "iterator_compat.h"
 
 #include <stddef.h>
 
 static const char *const OP_NAMES[] = {
-    "local", "constant", "global", "module_global", "own_closure", "closure", "cell", "attr", "item", "key",
-    "type_is", "", "is_object", "", "value_is", "length_is", "absent", "present", "type_version", "function_is", "dims_equal",
-    "load_array", "load_object", "load_int", "load_float", "load_bool", "load_complex", "load_numpy",
+    "local", "constant", "global", "module_global", "own_closure", "closure", "cell", "attr", "item", "key", "iterated",
+    "type_is", "", "is_object", "", "value_is", "length_is", "absent", "present", "type_version", "function_is", "alone",
+    "strict_is", "dims_equal", "load_array", "load_object", "load_int", "load_float", "load_bool", "load_complex",
+    "load_range", "load_position", "load_numpy",
 };
 
 /* Where the bytes of a NumPy scalar lie. */
@@ -154,7 +156,7 @@ static int compile_rest(jc_guard_op *op, PyObject *rest)
     PyObject *a, *b, *c;
     int weak;
     switch (op->code) {
-    case JC_READ_LOCAL: case JC_READ_OWN_CLOSURE: case JC_LENGTH_IS:
+    case JC_READ_LOCAL: case JC_READ_OWN_CLOSURE: case JC_LENGTH_IS: case JC_ALONE: case JC_STRICT_IS:
         return PyArg_ParseTuple(rest, "L", &op->arg) ? 0 : -1;
     case JC_READ_CONSTANT:
         op->ptr = PyArg_ParseTuple(rest, "O", &a) ? Py_NewRef(a) : NULL;
@@ -165,7 +167,7 @@ static int compile_rest(jc_guard_op *op, PyObject *rest)
         return PyArg_ParseTuple(rest, "iO", &op->base, &a) ? set_name(op, a) : -1;
     case JC_READ_CLOSURE: case JC_READ_ITEM:
         return PyArg_ParseTuple(rest, "iL", &op->base, &op->arg) ? 0 : -1;
-    case JC_READ_CELL:
+    case JC_READ_CELL: case JC_READ_ITERATED:
         return PyArg_ParseTuple(rest, "i", &op->base) ? 0 : -1;
     case JC_READ_ATTR:
         return PyArg_ParseTuple(rest, "iOO", &op->base, &a, &b) ? compile_attr(op, a, b) : -1;
@@ -201,6 +203,17 @@ static int compile_rest(jc_guard_op *op, PyObject *rest)
         return PyArg_ParseTuple(rest, "iiiC", &op->word, &typenum, &ndim, &layout)
             ? compile_array(op, typenum, ndim, layout) : -1;
     }
+    case JC_LOAD_RANGE:
+        if (!PyArg_ParseTuple(rest, "iLi", &op->word, &op->arg, &op->arg2)) {
+            return -1;
+        }
+        return op->arg <= 2 ? 0 : bad("a range has three numbers");
+    case JC_LOAD_POSITION:
+        if (!PyArg_ParseTuple(rest, "iO!", &op->word, &PyType_Type, &a)) {
+            return -1;
+        }
+        op->ptr = Py_NewRef(a);
+        return jc_is_indexed((PyTypeObject *)a) ? 0 : bad("no iterator that goes by index");
     case JC_LOAD_NUMPY: {
         int typenum;
         return PyArg_ParseTuple(rest, "ii", &op->word, &typenum) ? compile_numpy(op, typenum) : -1;
@@ -220,7 +233,7 @@ static int op_words(const jc_guard_op *op)
 
 static int is_read(const jc_guard_op *op)
 {
-    return op->code <= JC_READ_KEY;
+    return op->code <= JC_READ_ITERATED;
 }
 
 /* One op; read[k] tells whether source k was read. */

@@ -14,6 +14,8 @@
  *   guards.c        guard programs: checks
  *   guards_compile.c  guard programs built from their Python form
  *   recipes.c       objects rebuilt at exits
+ *   iterators.c     iterators among them
+ *   iterator_compat.h  CPython's iterators
  *   selftest.c      doors for the tests into guards.c and recipes.c
  *   arrays.c        arrays: called by native code
  *   views.c         views of arrays
@@ -90,6 +92,12 @@ JC_HIDDEN int jc_recipe_count(const jc_recipe *);
  * nothing held.  func: the region's function [borrowed]; src: from jc_guards_check; out: exit values. */
 JC_HIDDEN int jc_recipe_build(const jc_recipe *, PyObject *func, PyObject *const *src, const jc_word *out,
                               PyObject **dst);
+
+/* ---- iterators.c ------------------------------------------------------------------------------- */
+/* iter(sequence), or reversed(sequence), whose next item is that at `index`.  Arguments [borrowed]; [new]. */
+JC_HIDDEN PyObject *jc_iterator_at(PyObject *sequence, PyObject *index, int backwards);
+/* zip(*items[1:], strict=items[0]) of n - 1 iterators.  Arguments [borrowed]; [new]. */
+JC_HIDDEN PyObject *jc_zip_of(PyObject *const *items, int n);
 
 /* ---- flow.c ------------------------------------------------------------------------------------ */
 JC_HIDDEN int jc_poll(void);

@@ -20,9 +20,11 @@ from jitcore.frontend.values import (
     Abstract,
     Array,
     Dict,
+    Enumerate,
     Function,
     Iterator,
     Known,
+    LoopIterator,
     Method,
     NativeMethod,
     Range,
@@ -31,6 +33,7 @@ from jitcore.frontend.values import (
     Set,
     Slice,
     View,
+    Zip,
 )
 
 Rule = Callable[[Machine, list[Abstract], dict[str, Abstract]], "Abstract | Redirect"]
@@ -286,7 +289,7 @@ rule(all, 1, 1)(_quantifier(False))
 # -- containers -------------------------------------------------------------------------------------------
 @rule(tuple, 0, 1)
 def _tuple(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-    if args and not isinstance(args[0], (Iterator, View)) and pytype(m, args[0]) is tuple:
+    if args and not isinstance(args[0], (Iterator, LoopIterator, View)) and pytype(m, args[0]) is tuple:
         return args[0]
     items = iteration.items(m, args[0], 1000)[0] if args else []
     return Sequence("tuple", items) if items else Known(())
@@ -326,18 +329,6 @@ def _slice(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abs
     return Slice(args[0], args[1], args[2] if len(args) == 3 else none)
 
 
-def goes_down(step: Abstract) -> bool:
-    """Whether a range's step is negative; for a run-time value a guess, to be checked."""
-    number = step.obj if isinstance(step, Known) else step.hint if isinstance(step, Scalar) else None
-    return type(number) is int and number < 0
-
-
-def require(m: Machine, op: str, value: Abstract, bound: int) -> None:
-    """A check that an int compares with ``bound``."""
-    found = operations.compare(m, op, value, Known(bound))
-    m.builder.emit_check("check", (m.builder.as_value(found),))
-
-
 @rule(range, 1, 3)
 def _range(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
     for arg in args:
@@ -347,7 +338,7 @@ def _range(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abs
     if isinstance(step, Known) and step.obj == 0:
         raise Unsupported("range() with a step of 0")
     if isinstance(step, Scalar):
-        require(m, "lt" if goes_down(step) else "gt", step, 0)
+        iteration.require(m, "lt" if iteration.goes_down(step) else "gt", step, Known(0))
     parts = [Known(int(p.obj)) if isinstance(p, Known) else p for p in (start, stop, step)]  # type: ignore[call-overload]
     return Range(*parts)
 
@@ -363,6 +354,8 @@ def _iter(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abst
 
 @rule(next, 1, 2)
 def _next(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    if isinstance(args[0], LoopIterator):
+        return _next_of_loop(m, args)
     if not isinstance(args[0], Iterator):
         raise Unsupported("next() of an object")
     coming = iteration.upcoming(args[0])
@@ -374,10 +367,32 @@ def _next(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abst
     raise Unsupported("next() of an iterator that is exhausted")
 
 
+def _next_of_loop(m: Machine, args: list[Abstract]) -> Abstract:
+    """``next()`` where there is a next item: otherwise the interpreter decides."""
+    iterator = args[0]
+    assert isinstance(iterator, LoopIterator)
+    found = iteration.more(m, iterator)
+    if isinstance(found, Known) and not found.obj:
+        if len(args) == 2:
+            return args[1]
+        raise Unsupported("next() of an iterator that is exhausted")
+    if len(args) == 2:
+        raise Unsupported("next() with a default")
+    m.builder.emit_check("check", (m.builder.as_value(found),))
+    item = iteration.take(m, iterator)
+    iteration.advance(m, iterator)
+    return item
+
+
 @rule(enumerate, 1, 2, True)
 def _enumerate(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
     start = m.force(kwargs.get("start", Known(0))) if len(args) == 1 else args[1]
-    if set(kwargs) - {"start"} or not isinstance(start, Known) or type(start.obj) is not int:
+    if set(kwargs) - {"start"} or (len(args) == 2 and kwargs) or pytype(m, start) is not int:
+        raise Unsupported("enumerate() from something that is no int")
+    if iteration.is_runtime(m, args[0]) and (over := iteration.loop_iterator(m, args[0])) is not None:
+        iteration.require_near(m, start)
+        return Enumerate(over, start)
+    if not isinstance(start, Known) or not isinstance(start.obj, int):
         raise Unsupported("enumerate() from a number that is not known")
     items, fixed = iteration.items(m, args[0])
     return _iterator([Sequence("tuple", [Known(start.obj + i), item]) for i, item in enumerate(items)], fixed)
@@ -390,6 +405,8 @@ def _zip(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
         raise Unsupported("these arguments of zip")
     if any(isinstance(arg, Iterator) for arg in args):
         raise Unsupported("zip() of iterators")
+    if any(iteration.is_runtime(m, arg) for arg in args):
+        return _zip_of_loops(m, args, bool(strict.obj))
     found = [iteration.items(m, arg) for arg in args]
     if strict.obj and len({len(items) for items, _ in found}) > 1:
         raise Unsupported("zip() of unequal lengths")
@@ -397,9 +414,18 @@ def _zip(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
                      all(fixed for _, fixed in found))
 
 
+def _zip_of_loops(m: Machine, args: list[Abstract], strict: bool) -> Abstract:
+    parts = [iteration.loop_iterator(m, arg) for arg in args]
+    if None in parts or len({id(part) for part in parts}) < len(parts):
+        raise Unsupported("zip() of an object, or twice of one iterator")
+    return Zip([part for part in parts if part is not None], strict)
+
+
 @rule(reversed, 1, 1)
 def _reversed(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-    if isinstance(args[0], (Iterator, View)) or pytype(m, args[0]) not in (tuple, list, range, str):
+    if (iteration.is_runtime(m, args[0]) or isinstance(args[0], Array)) and not isinstance(args[0], LoopIterator):
+        return iteration.reversed_iterator(m, args[0])
+    if isinstance(args[0], (Iterator, LoopIterator, View)) or pytype(m, args[0]) not in (tuple, list, range, str):
         raise Unsupported("reversed() of an object")
     items, fixed = iteration.items(m, args[0])
     return _iterator(items[::-1], fixed)

@@ -12,10 +12,12 @@ from jitcore.frontend.values import (
     Array,
     Cell,
     Dict,
+    Enumerate,
     Function,
     Iterator,
     Known,
     Lazy,
+    LoopIterator,
     Method,
     NativeMethod,
     Opaque,
@@ -23,10 +25,12 @@ from jitcore.frontend.values import (
     RangeIterator,
     Scalar,
     Sequence,
+    SequenceIterator,
     Set,
     Slice,
     Unbound,
     View,
+    Zip,
 )
 from jitcore.guards.sources import Closure, Constant, Source
 from jitcore.ir.graph import Value
@@ -123,8 +127,8 @@ class ExitMaker:
             return Build("method", (self.make(value.func), self.make(value.self_value)))
         if isinstance(value, Iterator):
             return self._iterator(value)
-        if isinstance(value, RangeIterator):
-            return Build("iter", (Build("range", self.all([value.position, value.stop, value.step])),))
+        if isinstance(value, LoopIterator):
+            return self._loop(value)
         if isinstance(value, Function):
             return self._function(value)
         if isinstance(value, (NativeMethod, View)):
@@ -190,6 +194,17 @@ class ExitMaker:
         if value.position == 0 and isinstance(value.over, (Sequence, Range, Known)):
             return Build("iter", (self.make(value.over),))
         raise Unbuildable("an iterator", value.made_at)
+
+    def _loop(self, value: LoopIterator) -> Recipe:
+        """An iterator equal to one that a compiled loop goes over."""
+        if isinstance(value, RangeIterator):
+            return Build("iter", (Build("range", self.all([value.position, value.stop, value.step])),))
+        if isinstance(value, SequenceIterator):
+            return Build("reversed_at" if value.down else "iter_at", self.all([value.over, value.position]))
+        if isinstance(value, Enumerate):
+            return Build("enumerate", self.all([value.over, value.position]))
+        assert isinstance(value, Zip)
+        return Build("zip", (Const(value.strict), *self.all(list(value.parts))))
 
     def _loop_iterator(self, value: Iterator) -> Recipe:
         """An iterator that only a loop sees: an equal one over what is to come."""

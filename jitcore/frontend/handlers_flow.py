@@ -2,17 +2,13 @@
 from __future__ import annotations
 
 from jitcore.bytecode import Instr
-from jitcore.frontend import operations
-from jitcore.frontend.builtin_calls import goes_down, require
+from jitcore.frontend import iteration, operations
 from jitcore.frontend.calls import deliver
-from jitcore.frontend.iteration import iterate, upcoming
 from jitcore.frontend.machine import MAX_TRIPS, Machine, Relooped
-from jitcore.frontend.numpy_shapes import lengths_of
 from jitcore.frontend.objects import is_same, known_range
 from jitcore.frontend.protocol import Leaves, Unsupported
 from jitcore.frontend.registry import handles
-from jitcore.frontend.values import Iterator, Known, NativeMethod, Range, RangeIterator, Scalar
-from jitcore.ir.types import INT
+from jitcore.frontend.values import Iterator, Known, LoopIterator, NativeMethod, Range
 
 MAX_UNROLLED = 800          # instructions of a loop over a range that is unrolled
 
@@ -136,22 +132,25 @@ def _jump_none(m: Machine, instr: Instr, wanted: bool) -> None:
 def get_iter(m: Machine, instr: Instr) -> None:
     """A loop begins.  One whose trips are known is unrolled; any other is left here."""
     m.check_cut()
-    value = m.force(m.frame.stack[-1])
-    if isinstance(value, Range) and _stays(m, value):
-        m.frame.pop()
-        m.frame.push(_range_iterator(m, value))
-        return
+    value = m.force(m.frame.pop())
     try:
-        iterator = iterate(m, m.frame.pop())
+        stays = _stays(m, value) if isinstance(value, Range) else iteration.is_runtime(m, value) and _may_stay(m)
+        loop = iteration.loop_iterator(m, value) if stays else None
+        m.frame.push(loop if loop is not None else iteration.iterate(m, value))
     except Unsupported as error:
         raise Leaves(str(error)) from None
-    m.frame.push(iterator)
+
+
+def _may_stay(m: Machine) -> bool:
+    """Whether the loop that begins may be compiled as one."""
+    code, first = m.frame.code, m.frame.index
+    return code.instructions[first].op == "FOR_ITER" and (code.code, first) not in m.choices.left
 
 
 def _stays(m: Machine, value: Range) -> bool:
     """Whether a loop over a range stays a loop: its trips are not known, or many."""
     code, first = m.frame.code, m.frame.index
-    if code.instructions[first].op != "FOR_ITER" or (code.code, first) in m.choices.left:
+    if not _may_stay(m):
         return False
     try:
         trips = len(known_range(value))
@@ -163,34 +162,16 @@ def _stays(m: Machine, value: Range) -> bool:
     return trips > MAX_TRIPS or trips * (last - first) * (4 if inner else 1) > MAX_UNROLLED
 
 
-def _range_iterator(m: Machine, value: Range) -> RangeIterator:
-    """An iterator whose numbers stay far from overflow."""
-    limit = 2**61
-    for part in (value.start, value.stop, value.step):
-        part = m.force(part)
-        if isinstance(part, Known):
-            if not -limit <= part.obj <= limit:  # type: ignore[operator]
-                raise Leaves("a range of very large numbers")
-        elif not lengths_of(m).is_length(m.builder.as_value(part)):
-            for op, bound in (("ge", -limit), ("le", limit)):
-                require(m, op, part, bound)
-    step = m.force(value.step)
-    down = goes_down(step)
-    if isinstance(step, Scalar):
-        require(m, "lt" if down else "gt", step, 0)
-    return RangeIterator(m.force(value.start), m.force(value.stop), step, down)
-
-
 @handles("FOR_ITER")
 def for_iter(m: Machine, instr: Instr) -> None:
     frame = m.frame
     iterator = m.force(frame.stack[-1])
-    if isinstance(iterator, RangeIterator):
-        _next_of_range(m, instr, iterator)
+    if isinstance(iterator, LoopIterator):
+        _next(m, instr, iterator)
         return
     if not isinstance(iterator, Iterator):
         raise Leaves("a loop on run-time values")
-    coming = upcoming(iterator)
+    coming = iteration.upcoming(iterator)
     if coming:
         if iterator.position >= MAX_TRIPS:
             raise Leaves(f"a loop of more than {MAX_TRIPS} trips")
@@ -201,10 +182,10 @@ def for_iter(m: Machine, instr: Instr) -> None:
     frame.jump(_target(instr))
 
 
-def _next_of_range(m: Machine, instr: Instr, iterator: RangeIterator) -> None:
-    """The next item of a range, or on behind the loop: two paths."""
-    frame, position = m.frame, iterator.position
-    found = operations.truth(m, operations.compare(m, "gt" if iterator.down else "lt", position, iterator.stop))
+def _next(m: Machine, instr: Instr, iterator: LoopIterator) -> None:
+    """The next item of a compiled loop, or on behind the loop: two paths."""
+    frame = m.frame
+    found = operations.truth(m, iteration.more(m, iterator))
     if found is False:
         frame.pop()
         frame.jump(_target(instr))
@@ -213,9 +194,9 @@ def _next_of_range(m: Machine, instr: Instr, iterator: RangeIterator) -> None:
         other = m.split(found)
         other.frame.pop()
         other.frame.jump(_target(instr))
-    parts = tuple(m.builder.as_value(part) for part in (position, iterator.step))
-    iterator.position = Scalar(m.builder.emit("idx", parts, INT, fn="add"))
-    frame.push(position)
+    item = iteration.take(m, iterator)
+    iteration.advance(m, iterator)
+    frame.push(item)
 
 
 @handles("RETURN_VALUE")

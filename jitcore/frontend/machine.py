@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from jitcore.bytecode import Instr
 from jitcore.errors import REASONS
+from jitcore.frontend.adoption import Adopted
 from jitcore.frontend.builder import Builder, CannotPin
 from jitcore.frontend.exits import ExitMaker, Unbuildable
 from jitcore.frontend.meeting import Meeting, Relooped
@@ -86,6 +87,7 @@ class Machine:
         self.lazies: dict[Source, Lazy] = {}
         self.guarded: set[tuple[object, ...]] = set()
         self.meeting = Meeting(self)
+        self.adopted = Adopted(builder)
         self._ended = False
         self._announced: dict[Block, int] = {}
         builder.failing, builder.failing_array = self.failing, self.failing_array
@@ -96,7 +98,9 @@ class Machine:
     # -- running ----------------------------------------------------------------------------------
     def run(self, state: State) -> None:
         """Execute from ``state`` until all paths have ended."""
-        self.meeting.wait(self.builder.entry, state)
+        self.builder.block, self.state = self.builder.entry, state
+        if not self.meeting.stops(False):       # it may be a loop's first instruction
+            self.meeting.wait(self.builder.entry, state)
         while (found := self.meeting.next()) is not None:
             self.builder.block, self.state = found
             self._ended = False

@@ -18,7 +18,7 @@ from jitcore.bytecode import Code
 from jitcore.bytecode.liveness import Facts, facts_of
 from jitcore.frontend.matching import Place, arguments, differences, generalise, places_of
 from jitcore.frontend.state import Frame, State
-from jitcore.frontend.values import UNBOUND, RangeIterator
+from jitcore.frontend.values import UNBOUND, Lazy, LoopIterator
 from jitcore.ir.graph import Block
 from jitcore.ir.types import ArrayType
 
@@ -139,10 +139,13 @@ class Meeting:
         return False
 
     def is_native(self, first: int) -> bool:
-        """Whether the loop of the running frame that starts at instruction ``first`` is compiled as one."""
+        """Whether the loop of the running frame that starts at instruction ``first`` is compiled as one.  The iterator
+        of a loop that the region began in is looked at now."""
         frame = self.m.frame
         if frame.code.instructions[first].op == "FOR_ITER":
-            return bool(frame.stack) and isinstance(frame.stack[-1], RangeIterator)
+            if frame.stack and isinstance(frame.stack[-1], Lazy):
+                frame.stack[-1] = self.m.adopted.iterator(frame.stack[-1])
+            return bool(frame.stack) and isinstance(frame.stack[-1], LoopIterator)
         return (frame.code.code, first) in self.m.choices.native
 
     def _drop_dead(self, frame: Frame, live: int, assigned: int) -> None:
@@ -197,7 +200,7 @@ class Meeting:
         for at, _ in places_of(self.m.state):
             if at[0] == depth and at[1] == "locals" and assigned >> at[2] & 1 and len(at) == 3:
                 found.add(at)
-            if at[:3] == (depth, "stack", len(frame.stack) - 1) and at[3:] == ("position",):
+            if at[:3] == (depth, "stack", len(frame.stack) - 1) and at[-1] == "position":
                 found.add(at)
         return found
 

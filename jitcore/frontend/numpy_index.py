@@ -207,6 +207,18 @@ def _view(m: Any, array: Array, parts: list[Part], kept: bool) -> Array:
     return make_view(m, array, "slice", _shown(parts), shape, strides, _layout(array, steps, len(shape)), offset, kept)
 
 
+def item_at(m: Any, array: Array, index: Value) -> Abstract:
+    """``array[index]`` for an index that is known to be in range."""
+    type_of(array)
+    lengths = lengths_of(m)
+    if array.type.ndim == 1:
+        return Scalar(m.builder.emit("load", (array.value, index), strong(array.type.dtype)))
+    shape, strides = lengths.shape(array)[1:], strides_of(m, array)
+    steps = [("int", True), *[("full", True)] * len(shape)]
+    return make_view(m, array, "slice", ",".join("i" + ":" * len(shape)), shape, strides[1:],
+                     _layout(array, steps, len(shape)), lengths.idx("mul", index, strides[0]))
+
+
 def _layout(array: Array, steps: list[tuple[str, bool]], ndim: int) -> str:
     """Integers first, then one slice without gaps, then whole axes keep an array C-contiguous (F: reversed)."""
     if array.type.layout == "A":

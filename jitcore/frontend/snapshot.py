@@ -18,7 +18,8 @@ class Snapshot:
     """A frame's state: ``locals`` are its ``localsplus``, ``stack`` its operands, bottom first.
 
     ``unbound`` is the object that stands for NULL in both.  Functions with a code of ``opaque`` are not looked into:
-    they are known to be made anew, with other defaults, from call to call.
+    they are known to be made anew, with other defaults, from call to call.  ``shared`` are the entries of the stack
+    whose objects others than the frame are known to hold.
     """
 
     func: FunctionType
@@ -28,6 +29,7 @@ class Snapshot:
     stack: tuple[object, ...]
     unbound: object = None
     opaque: frozenset[CodeType] = frozenset()
+    shared: frozenset[int] = frozenset()
 
 
 @dataclass
@@ -44,7 +46,7 @@ class Left:
 class Trace:
     """A region ready to be compiled.
 
-    ``guards`` in order of evaluation; the i-th Load, LoadArray or LoadObject fills ``graph.inputs[i]``.
+    ``guards`` in order of evaluation; the i-th ``Loading`` guard fills ``graph.inputs[i]``.
     ``sources`` is what ``recipe.FromSource`` indexes.  ``work`` counts native operations (arithmetic and kernels):
     0 means that nothing is gained.  ``left`` lists the places that the region hands over at.
     ``inlined`` holds the code objects whose bodies became part of the region.

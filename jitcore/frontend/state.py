@@ -16,10 +16,10 @@ from jitcore.frontend.values import (
     Dict,
     Function,
     Iterator,
+    LoopIterator,
     Method,
     NativeMethod,
     Range,
-    RangeIterator,
     Sequence,
     Set,
     Slice,
@@ -176,5 +176,4 @@ class _Copier:
         return part
 
 
-_COPIED = (Array, Cell, Dict, Function, Iterator, Method, NativeMethod, Range, RangeIterator, Sequence, Set, Slice,
-           View)
+_COPIED = (Array, Cell, Dict, Function, Iterator, LoopIterator, Method, NativeMethod, Range, Sequence, Set, Slice, View)

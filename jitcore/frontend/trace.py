@@ -74,8 +74,10 @@ def _cells_without_slot(code: CodeType) -> int:
 def _entry_state(snapshot: Snapshot, code: Code, builder: Builder) -> State:
     func = snapshot.func
     locals = [_slot(snapshot, code, i, builder) for i in range(len(code.names))]
-    stack = [UNBOUND if obj is snapshot.unbound else Lazy(obj, Local(len(code.names) + k))
-             for k, obj in enumerate(snapshot.stack)]
+    objects = [*snapshot.locals, *snapshot.stack]
+    stack = [UNBOUND if obj is snapshot.unbound else Lazy(
+        obj, Local(len(code.names) + k), k not in snapshot.shared and sum(o is obj for o in objects) == 1)
+        for k, obj in enumerate(snapshot.stack)]
     own = Function(snapshot.code, func.__globals__, _closure(func), (), {}, func)
     return State([Frame(code, code.at(snapshot.unit), locals, list(stack), own)])
 

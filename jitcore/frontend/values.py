@@ -40,14 +40,15 @@ class Lazy(Abstract):
     """An object of the entry state that nothing has looked at yet: no guard on it so far.
 
     ``obj`` is the snapshot's object.  ``Builder.force`` turns it into one of the other kinds, with
-    the guards that this needs, once: the result is remembered in ``forced``.
+    the guards that this needs, once: the result is remembered in ``forced``.  ``alone``: as far as the snapshot
+    shows, only its place on the frame's operand stack has the object, so that an equal one may take its place.
     """
 
-    __slots__ = ("obj", "forced")
+    __slots__ = ("obj", "forced", "alone")
 
-    def __init__(self, obj: object, source: Source) -> None:
+    def __init__(self, obj: object, source: Source, alone: bool = False) -> None:
         super().__init__(source)
-        self.obj = obj
+        self.obj, self.alone = obj, alone
         self.forced: Abstract | None = None
 
 
@@ -239,7 +240,16 @@ class Iterator(Abstract):
         self.made_at: int | None = None
 
 
-class RangeIterator(Abstract):
+class LoopIterator(Abstract):
+    """Base of iterators that a compiled loop can go over: where they are is held in the graph.
+
+    Made inside, or read at entry from a place that nobody else sees: an exit makes an equal one.
+    """
+
+    __slots__ = ()
+
+
+class RangeIterator(LoopIterator):
     """An iterator over a range whose trips are not known: ``position`` is the next item.
 
     ``position``, ``stop`` and ``step`` are Known or weak int Scalars of at most 61 bits; ``down`` says that the step is
@@ -251,6 +261,37 @@ class RangeIterator(Abstract):
     def __init__(self, position: Abstract, stop: Abstract, step: Abstract, down: bool) -> None:
         super().__init__()
         self.position, self.stop, self.step, self.down = position, stop, step, down
+
+
+class SequenceIterator(LoopIterator):
+    """An iterator by index over ``over`` (see ``iteration.Indexable``); ``position`` is the index of the next item, a
+    Known or weak int Scalar of at most 61 bits.  ``down``: from ``reversed``, it counts down to 0."""
+
+    __slots__ = ("over", "position", "down")
+
+    def __init__(self, over: Abstract, position: Abstract, down: bool) -> None:
+        super().__init__()
+        self.over, self.position, self.down = over, position, down
+
+
+class Enumerate(LoopIterator):
+    """``enumerate`` of a loop's iterator; ``position`` is the next number."""
+
+    __slots__ = ("over", "position")
+
+    def __init__(self, over: LoopIterator, position: Abstract) -> None:
+        super().__init__()
+        self.over, self.position = over, position
+
+
+class Zip(LoopIterator):
+    """``zip`` of loops' iterators."""
+
+    __slots__ = ("parts", "strict")
+
+    def __init__(self, parts: list[LoopIterator], strict: bool) -> None:
+        super().__init__()
+        self.parts, self.strict = parts, strict
 
 
 class View(Abstract):

@@ -13,6 +13,7 @@ from typing import cast
 import numpy as np
 
 from jitcore.guards import guard as g
+from jitcore.guards import iterators
 from jitcore.guards import sources as s
 from jitcore.guards.reference import ABSENT, FrameValues, Unreadable, array_layout, loaded_words, read
 
@@ -130,6 +131,10 @@ def _object_change(guard: g.Guard, obj: object, frame: FrameValues) -> str:
             return "" if same else _function(guard, obj)
         case g.DimsEqual():
             return _dims(guard, obj, frame)
+        case g.StrictIs() | g.LoadRange() | g.LoadPosition():
+            fits = (iterators.is_strict(obj) is guard.strict if isinstance(guard, g.StrictIs)
+                    else loaded_words(guard, obj) is not None)
+            return "" if fits else f"{_wanted(guard)} -> {brief(obj)}"
     return ""
 
 
@@ -196,6 +201,14 @@ def _wanted(guard: g.Guard) -> str:
             return "any object"
         case g.DimsEqual():
             return f"axis {guard.axis} as long as axis {guard.other_axis} of {guard.other}"
+        case g.Alone():
+            return "an object that nobody else has"
+        case g.StrictIs(strict=strict):
+            return f"a zip that is {'' if strict else 'not '}strict"
+        case g.LoadRange(down=down):
+            return f"an iterator over a range that goes {'down' if down else 'up'}"
+        case g.LoadPosition(type=type_):
+            return f"a {type_name(type_)} that is not used up"
         case g.FunctionIs():
             return f"function {getattr(guard.code, 'co_qualname', '?')}"
     return "something"

@@ -1,7 +1,7 @@
 """Guards: what must hold of a source for cached code to be right.
 
 Job: the declarations that the front end records while it looks at values.  Invariants: a guard is
-a value and names exactly one source; checking one has no effect.  A ``Load`` also fills one or two
+a value and names exactly one source; checking one has no effect.  A ``Loading`` guard also fills one or two
 machine words of the region's inputs.  ``guards.pack`` packs them for C.
 """
 from __future__ import annotations
@@ -77,7 +77,23 @@ class DimsEqual(Guard):
 
 
 @dataclass(frozen=True)
-class Load(Guard):
+class Alone(Guard):
+    """Nobody but its place (a slot of the frame, or the object that it was read from) has the object."""
+
+
+@dataclass(frozen=True)
+class StrictIs(Guard):
+    """An exact ``zip`` that is ``strict``, or is not."""
+
+    strict: bool
+
+
+class Loading(Guard):
+    """Base of the guards that fill an input."""
+
+
+@dataclass(frozen=True)
+class Load(Loading):
     """Type check and unboxing of a number into input words.
 
     ``kind`` is ``'int'`` (fails beyond 64 bits), ``'float'``, ``'bool'``, ``'complex'`` (exact
@@ -88,7 +104,7 @@ class Load(Guard):
 
 
 @dataclass(frozen=True)
-class LoadArray(Guard):
+class LoadArray(Loading):
     """An exact aligned native ndarray of ``dtype`` char, ``ndim`` and layout 'C', 'F' or 'A'.
 
     'F' means Fortran- and not C-contiguous, 'A' means neither, so an array has exactly one layout.
@@ -100,5 +116,25 @@ class LoadArray(Guard):
 
 
 @dataclass(frozen=True)
-class LoadObject(Guard):
+class LoadObject(Loading):
     """Any object, handed to native code as a pointer."""
+
+
+@dataclass(frozen=True)
+class LoadRange(Loading):
+    """A number of an exact ``range_iterator``: its next item, its end or its step (``part`` 0, 1 or 2).
+
+    Fails where a number is beyond 61 bits.  ``down``: the step is negative.
+    """
+
+    part: int
+    down: bool
+
+
+@dataclass(frozen=True)
+class LoadPosition(Loading):
+    """The index of the next item of an exact ``type``, an iterator that goes by index: over a list, a tuple, bytes or
+    another sequence, or backwards.  Of ``enumerate``, the next number.  Fails where it is used up, or beyond 61 bits.
+    """
+
+    type: type

@@ -51,6 +51,8 @@ def loaded_type(guard: g.Guard) -> Type | None:
         return array(guard.dtype, guard.ndim, guard.layout)
     if isinstance(guard, g.LoadObject):
         return OBJECT
+    if isinstance(guard, (g.LoadRange, g.LoadPosition)):
+        return INT
     if isinstance(guard, g.Load):
         return _PYTHON_KINDS.get(guard.kind) or strong(guard.kind)
     return None
@@ -124,6 +126,8 @@ class _Program:
                 return ("item", guard, number, self.need(base, guard), index)
             case s.Key(base=base, key=key):
                 return ("key", guard, number, self.need(base, guard), key)
+            case s.Iterated(base=base):
+                return ("iterated", guard, number, self.need(base, guard))
         raise TypeError(f"unknown source {source!r}")
 
     def load(self, type: Type) -> int:
@@ -157,6 +161,15 @@ class _Program:
                 return ("dims_equal", i, number, axis, self.need(other, i), other_axis)
             case g.LoadArray(dtype=name, ndim=ndim, layout=layout):
                 return ("load_array", i, number, self.load(OBJECT), _dtype(name).num, ndim, layout)
+            case g.Alone(source=source):
+                # A program borrows locals, and holds what it reads elsewhere.
+                return ("alone", i, number, 1 if isinstance(source, s.Local) else 2)
+            case g.StrictIs(strict=strict):
+                return ("strict_is", i, number, int(strict))
+            case g.LoadRange(part=part, down=down):
+                return ("load_range", i, number, self.load(INT), part, int(down))
+            case g.LoadPosition(type=type_):
+                return ("load_position", i, number, self.load(INT), type_)
             case g.LoadObject():
                 return ("load_object", i, number, self.load(OBJECT))
             case g.Load(kind=kind):

@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from jitcore.guards import guard as g
+from jitcore.guards import iterators
 from jitcore.guards import sources as s
 from jitcore.guards.pack import fixes_type
 
@@ -148,6 +149,11 @@ def read(source: s.Source, frame: FrameValues, versions: Mapping[s.Source, type]
             raise Unreadable("not an exact tuple or list")
         case s.Key(key=key):
             return _dict_get(base, key)
+        case s.Iterated():
+            found = iterators.iterated(base)
+            if found is None:
+                raise Unreadable("not an iterator that goes by index, or used up")
+            return found
     raise TypeError(f"unknown source {source!r}")
 
 
@@ -185,6 +191,9 @@ def loaded_words(guard: g.Guard, obj: object) -> bytes | None:
         fits = (type(obj) is np.ndarray and obj.dtype.num == np.dtype(guard.dtype).num and obj.dtype.isnative
                 and obj.ndim == guard.ndim and obj.flags.aligned and array_layout(obj) == guard.layout)
         return struct.pack("P", id(obj)) if fits else None
+    if isinstance(guard, (g.LoadRange, g.LoadPosition)):
+        number = iterator_number(guard, obj)
+        return None if number is None else struct.pack("q", number)
     assert isinstance(guard, g.Load)
     if guard.kind in _PYTHON_LOADS:
         return _PYTHON_LOADS[guard.kind](obj)
@@ -192,6 +201,21 @@ def loaded_words(guard: g.Guard, obj: object) -> bytes | None:
         return None
     data = cast(np.generic, obj).tobytes()
     return data + bytes(-len(data) % 8)
+
+
+def iterator_number(guard: g.LoadRange | g.LoadPosition, obj: object) -> int | None:
+    """The number of an iterator that ``guard`` loads; ``None`` if it fails."""
+    if isinstance(guard, g.LoadPosition):
+        return iterators.position(obj) if type(obj) is guard.type else None
+    found = iterators.rest_of_range(obj)
+    if found is None or (found.step < 0) != guard.down:
+        return None
+    return (found.start, found.stop, found.step)[guard.part]
+
+
+def input_of(guard: g.Loading, obj: object) -> object:
+    """The object that stands for the input which ``guard`` fills from ``obj``."""
+    return iterator_number(guard, obj) if isinstance(guard, (g.LoadRange, g.LoadPosition)) else obj
 
 
 class Program:
@@ -219,6 +243,10 @@ class Program:
             case g.FunctionIs(code=code, defaults=defaults, kwdefaults=kwdefaults):
                 return (isinstance(obj, FunctionType) and obj.__code__ is code and obj.__defaults__ is defaults
                         and obj.__kwdefaults__ is kwdefaults)
+            case g.Alone():
+                return True         # how many references there are depends on who asks: only C can tell
+            case g.StrictIs(strict=strict):
+                return type(obj) is zip and iterators.is_strict(obj) is strict
             case g.DimsEqual(axis=axis, other=other, other_axis=other_axis):
                 b = read(other, frame, versions)
                 return (type(obj) is np.ndarray and type(b) is np.ndarray and axis < obj.ndim
@@ -232,7 +260,7 @@ class Program:
         for index, guard in enumerate(self.guards):
             try:
                 obj = read(guard.source, frame, versions)
-                if isinstance(guard, (g.Load, g.LoadArray, g.LoadObject)):
+                if isinstance(guard, g.Loading):
                     loaded = None if obj is ABSENT else loaded_words(guard, obj)
                     words += loaded or b""
                     good = loaded is not None

@@ -103,6 +103,16 @@ class Key(Source):
         return f"{self.base}[{self.key!r}]"
 
 
+@dataclass(frozen=True)
+class Iterated(Source):
+    """What the iterator at ``base`` goes over: a sequence, an iterator (``enumerate``), a tuple of them (``zip``)."""
+
+    base: Source
+
+    def __str__(self) -> str:
+        return f"what {self.base} goes over"
+
+
 @dataclass(frozen=True, eq=False)
 class Constant(Source):
     """An object fixed in the region itself: needs no guard, serves as a base of other sources."""

@@ -49,7 +49,9 @@ class Build(Recipe):
     ``'slice'`` (three items), ``'cell'`` (one item, ``Null`` for an empty cell), ``'method'``
     (function, self), ``'range'`` (three items), ``'iter'`` (``iter()`` of one item), ``'free'`` (an index, and a
     function or ``Null`` for the region's own: that cell of its closure), ``'last'`` (two items: the second, made after
-    the first).
+    the first), ``'iter_at'`` and ``'reversed_at'`` (a sequence, and the index of the next item: ``iter()`` and
+    ``reversed()`` of it gone so far), ``'enumerate'`` (an iterator and the next number), ``'zip'`` (whether it is
+    strict, then iterators).
 
     ``'function'``: code, the function whose globals it gets (``Null``: the region's own), defaults, keyword defaults,
     closure, annotations (each a tuple or dict, or ``Null``), then cells that get the new function as their content.

@@ -29,8 +29,9 @@ from jitcore.ir.text import definition, exit_recipes, node_text, terminator_text
 from jitcore.ir.types import BOOL, INT, ArrayType
 
 _EXIT_KINDS = ("return", "call", "leave", "restart")
-_BUILD_ITEMS = {"slice": 3, "cell": 1, "method": 2, "range": 3, "iter": 1, "free": 2, "last": 2}
-_BUILD_KINDS = ("tuple", "list", "dict", "set", "function", *_BUILD_ITEMS)
+_BUILD_ITEMS = {"slice": 3, "cell": 1, "method": 2, "range": 3, "iter": 1, "free": 2, "last": 2,
+                "iter_at": 2, "reversed_at": 2, "enumerate": 2}
+_BUILD_KINDS = ("tuple", "list", "dict", "set", "function", "zip", *_BUILD_ITEMS)
 
 
 class InvalidGraph(AssertionError):
@@ -231,6 +232,8 @@ class _Verifier:
                 raise self.fail("I9", f"recipe builds an unknown {recipe.kind!r}")
             if len(recipe.items) != _BUILD_ITEMS.get(recipe.kind, len(recipe.items)):
                 raise self.fail("I9", f"recipe builds a {recipe.kind} of {len(recipe.items)} items")
+            if recipe.kind == "zip" and not recipe.items:
+                raise self.fail("I9", "recipe builds a zip that does not say whether it is strict")
             if recipe.kind == "function" and len(recipe.items) < 6:
                 raise self.fail("I9", f"recipe builds a function of {len(recipe.items)} items")
             if recipe.kind == "dict" and len(recipe.items) % 2:

@@ -43,7 +43,9 @@ def on_miss(func: FunctionType, code: CodeType, unit: int, locals: tuple[object,
             return False
         if not _is_due(record, unit):
             return False
-        snapshot = Snapshot(func, code, unit, locals, stack, _core.UNBOUND)
+        # Beside the frame, the tuple and the argument of getrefcount have each object.
+        shared = frozenset(k for k in range(len(stack)) if sys.getrefcount(stack[k]) > 3)
+        snapshot = Snapshot(func, code, unit, locals, stack, _core.UNBOUND, shared=shared)
         known = record.at(unit)
         record.opaque |= misses.functions_made_anew(known, snapshot)
         snapshot.opaque = frozenset(record.opaque)

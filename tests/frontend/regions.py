@@ -14,7 +14,7 @@ from typing import Any
 from jitcore.frontend.snapshot import Refusal, Snapshot, Trace
 from jitcore.frontend.trace import trace_region
 from jitcore.guards import guard as g
-from jitcore.guards.reference import FrameValues, Program, read
+from jitcore.guards.reference import FrameValues, Program, input_of, read
 from jitcore.ir.graph import Exit
 from jitcore.ir.interp import run as run_graph
 from jitcore.ir.recipe import Build, Const, FromSource, FromValue, Null, Recipe
@@ -88,8 +88,8 @@ class Run:
     def enter(self, trace: Trace, unit: int) -> tuple[Exit, list[Any]]:
         values = FrameValues(self.func, tuple(self.frame.slots) + tuple(self.frame.stack), NULL)
         versions = {guard.source: guard.type for guard in trace.guards if isinstance(guard, (g.TypeVersion, g.TypeIs))}
-        inputs = [read(guard.source, values, versions) for guard in trace.guards
-                  if isinstance(guard, (g.Load, g.LoadArray, g.LoadObject))]
+        inputs = [input_of(guard, read(guard.source, values, versions)) for guard in trace.guards
+                  if isinstance(guard, g.Loading)]
         index, out = run_graph(trace.graph, inputs, OPS, PY_FUNCTIONS)
         exit = trace.graph.exits[index]
         sources = [read(source, values, versions) for source in trace.sources]
@@ -162,7 +162,14 @@ def _build(func: FunctionType, recipe: Recipe, sources: list[Any], values: list[
                 return CellType() if made[0] is NULL else CellType(made[0])
             if kind == "method":
                 return MethodType(*made)
-            makers = {"tuple": tuple, "list": list, "set": set, "iter": lambda v: iter(v[0])}
+            if kind in ("iter_at", "reversed_at"):
+                found = iter(made[0]) if kind == "iter_at" else reversed(made[0])
+                found.__setstate__(made[1])
+                return found
+            if kind == "zip":
+                return zip(*made[1:], strict=made[0])
+            makers = {"tuple": tuple, "list": list, "set": set, "iter": lambda v: iter(v[0]),
+                      "enumerate": lambda v: enumerate(*v)}
             return makers[kind](made) if kind in makers else {"slice": slice, "range": range}[kind](*made)
     raise AssertionError(recipe)
 

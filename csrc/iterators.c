@@ -1,0 +1,45 @@
+/* Iterators made at exits: equal to those that a compiled loop went over.
+ *
+ * Job: what CPython's own constructors give, put where the loop is.  Called by recipes.c. */
+#include "jitcore.h"
+#include "iterator_compat.h"
+
+#define FEW 16      /* arguments that need no allocation */
+
+/* iter(sequence), or reversed(sequence), whose next item is that at `index`. */
+PyObject *jc_iterator_at(PyObject *sequence, PyObject *index, int backwards)
+{
+    Py_ssize_t at = PyLong_AsSsize_t(index);
+    if (at == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    PyObject *made = backwards ? PyObject_CallOneArg((PyObject *)&PyReversed_Type, sequence)
+        : PyObject_GetIter(sequence);
+    if (made != NULL && (!jc_is_indexed(Py_TYPE(made)) || ((jc_indexed *)made)->of != sequence)) {
+        PyErr_SetString(PyExc_SystemError, "jitcore: a recipe makes an iterator of what has no items by index");
+        Py_CLEAR(made);
+    }
+    if (made != NULL) {
+        ((jc_indexed *)made)->index = at;
+    }
+    return made;
+}
+
+PyObject *jc_zip_of(PyObject *const *items, int n)
+{
+    PyObject *names = items[0] == Py_True ? Py_BuildValue("(s)", "strict") : NULL;
+    PyObject *args[FEW + 1], **all = n < FEW ? args : PyMem_Malloc((size_t)(n + 1) * sizeof(PyObject *)), *made = NULL;
+    if (all == NULL) {
+        PyErr_NoMemory();
+    }
+    else if (names != NULL || items[0] != Py_True) {
+        memcpy(all, items + 1, (size_t)(n - 1) * sizeof(PyObject *));
+        all[n - 1] = Py_True;
+        made = PyObject_Vectorcall((PyObject *)&PyZip_Type, all, (size_t)(n - 1), names);
+    }
+    if (all != args) {
+        PyMem_Free(all);
+    }
+    Py_XDECREF(names);
+    return made;
+}
