@@ -31,6 +31,9 @@ static void put_run(char *to, const char *from, int64_t stride, int64_t itemsize
 static void jc_scatter(const char *from, char *data, int64_t itemsize, int64_t nd, const int64_t *dims,
                        const int64_t *strides, int64_t off, int64_t n)
 {
+    if (n <= 0) {
+        return;
+    }
     if (nd <= 1) {
         const int64_t step = nd == 1 ? strides[0] : itemsize;
         put_run(data + off * step, from, step, itemsize, n);

@@ -174,8 +174,9 @@ class _Comparison:
         self.found.add(at)
         if is_free(a) and not is_free(b):
             self.found.add((*at, "h"))
-        for axis, (x, y) in enumerate(zip(a.shape, b.shape)):
-            if self.builder.canonical(x) is not self.builder.canonical(y):
+        for axis, (x, y, p, q) in enumerate(zip(a.shape, b.shape, a.hint, b.hint)):
+            x, y = self.builder.canonical(x), self.builder.canonical(y)
+            if x is not y and self.builder.unify(x, y, p, q) is None:
                 self.found.add((*at, "d", axis))
 
 
@@ -278,7 +279,8 @@ def generalise(builder: Builder, block: Block, state: State, places: set[Place])
                 shape[axis] = builder.graph.add_param(block, INT)
         order.append(at)
         param = builder.graph.add_param(block, value.type, tuple(shape))
-        new = Array(param, None, None, None, value.readonly)
+        hint = tuple(None if (*at, "d", axis) in places else n for axis, n in enumerate(value.hint))
+        new = Array(param, None, hint, None, value.readonly)
         new.shared = not is_free(value) or (*at, "h") in places
         return new
 

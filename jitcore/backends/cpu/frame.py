@@ -17,6 +17,7 @@ from jitcore.backends.cpu.emit import I32, I64, PTR, Unit, advance, entry_alloca
 from jitcore.backends.cpu.loops import Unsupported
 from jitcore.backends.scalar import LLVMBuilder
 from jitcore.ir.graph import Graph, Value
+from jitcore.ir.opcodes import WRITES
 from jitcore.ir.types import ArrayType, ScalarType
 from jitcore.ops.builder import COMPLEX, SIGNED, Scalar, canonical
 
@@ -56,6 +57,7 @@ class Frame:
         if any(node.op == "poll" for node in graph.nodes()):
             self.events = self.b.load(word(self.b, self.ctx, 5), typ=PTR)
         self.has_work = False
+        self.writes = any(node.op in WRITES for node in graph.nodes())
         #: The exit for a lack of memory at present, where no node has one.
         self.fallback = 0
         self._scratch: int | None = None
@@ -154,15 +156,16 @@ class Frame:
             step = self.b.mul(step, length)
         return steps if type.layout == "F" else steps[::-1]
 
-    def object_of(self, arr: Arr) -> ir.Value:
-        """The array as a Python object; a view is made into one (in an own slot)."""
+    def object_of(self, arr: Arr, leaving: bool = False) -> ir.Value:
+        """The array as a Python object; a view is made into one (in an own slot).  ``leaving``: an exit needs it, and
+        there is no other one to take."""
         if arr.obj is None:
             known = self.made.get(id(arr))
             if known is not None:
                 return known
-            obj = self.helper("jc_view", arr.base, i32(arr.type.dtype.num), i32(arr.type.ndim), self.words(arr.dims),
+            obj = self.helper("jc_view_sure" if leaving and self.writes else "jc_view", arr.base, i32(arr.type.dtype.num), i32(arr.type.ndim), self.words(arr.dims),
                               self.words(self.strides_of(arr)), arr.data)
-            self.adopt(obj, self.fallback)
+            self.adopt(obj, 0 if leaving else self.fallback)
             self.made[id(arr)] = obj
             return obj
         return arr.obj
@@ -192,7 +195,7 @@ class Frame:
                 self.write_word(self.number(value), type, slot)
                 at += 2 if canonical(type.dtype.char) == "D" else 1
             elif isinstance(type, ArrayType):
-                self.b.store(self.object_of(self.array(value)), slot)
+                self.b.store(self.object_of(self.array(value), True), slot)
                 at += 1
             else:
                 found = self.values[value]
