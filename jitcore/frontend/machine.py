@@ -15,12 +15,12 @@ from jitcore.errors import REASONS
 from jitcore.frontend.adoption import Adopted
 from jitcore.frontend.builder import Builder, CannotPin
 from jitcore.frontend.exits import ExitMaker, Unbuildable
+from jitcore.frontend.matching import owner_of, owners_of
 from jitcore.frontend.meeting import Meeting, Relooped
 from jitcore.frontend.protocol import Leaves, Unsupported
 from jitcore.frontend.registry import HANDLERS, LEFT
 from jitcore.frontend.sites import site
 from jitcore.frontend.snapshot import Left
-from jitcore.frontend.matching import owner_of, owners_of
 from jitcore.frontend.state import Checkpoint, Frame, State
 from jitcore.frontend.values import Abstract, Array, Iterator, Known, Lazy, NativeMethod, Scalar, Set, View
 from jitcore.guards.guard import Guard
@@ -249,8 +249,8 @@ class Machine:
         self._ended = True
 
     def failing(self) -> int:
-        """The exit for what fails in the present instruction: the restart, or from the first loop and the first store on
-        the last checkpoint.  A region that fails late should not begin anew, and after a store it must not."""
+        """The exit for what fails in the present instruction: the restart, or from the first loop and the first store
+        on the last checkpoint.  A region that fails late should not begin anew, and after a store it must not."""
         if not self.meeting.active and not self.state.stored:
             return 0
         exit = self._to_checkpoint()

@@ -1,8 +1,8 @@
 """Stores of whole arrays: what fills an array with other elements.
 
 Job: ``update``, which gives an array new content, and ``assign`` below it.  An array that nothing but its name can see
-becomes a new value; any other one is written to in memory (an ``assign`` node).  Invariants: the store is the last that
-an instruction does, after all that may fail; NumPy's rules of casting and broadcasting hold, or ``Unsupported``.  Used by
+becomes a new value; any other one is written to in memory (an ``assign`` node).  Invariants: the store is the last
+that an instruction does, after all that may fail; NumPy's rules of casting and broadcasting hold, or ``Unsupported``.  Used by
 ``frontend.numpy_*``.
 """
 from __future__ import annotations
@@ -97,8 +97,8 @@ def _ordered_like(value: Value, out: Value) -> bool:
 
 
 def update(m: Any, out: Array, value: Value, casting: Any = "same_kind") -> Abstract:
-    """``out[...] = value``.  ``value`` (a scalar, or an array that broadcasts to the shape of ``out``) must convert under
-    ``casting``."""
+    """``out[...] = value``.  ``value`` (a scalar, or an array that broadcasts to the shape of ``out``) must convert
+    under ``casting``."""
     kind = value.type
     assert isinstance(kind, (ScalarType, ArrayType))
     if not np.can_cast(kind.dtype, out.type.dtype, casting):
@@ -114,7 +114,7 @@ def update(m: Any, out: Array, value: Value, casting: Any = "same_kind") -> Abst
 
 
 def _replaces(m: Any, out: Array, value: Value) -> bool:
-    """Whether a new value can take the place of ``out``: nobody else sees it, and shape and memory order are the same."""
+    """Whether a new value can take the place of ``out``: nobody else sees it, and shape and order are the same."""
     if not is_free(out) or out.readonly:
         return False
     kind, lengths = value.type, lengths_of(m)

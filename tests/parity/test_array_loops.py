@@ -152,7 +152,7 @@ def test_other_numbers_of_trips(trips: int) -> None:
 
 
 def growing(u: Any, n: Any) -> Any:
-    for i in range(n):
+    for _ in range(n):
         u[1:-1] += u[2:] * u[:-2]
         u *= 1.5
     return u

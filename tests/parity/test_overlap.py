@@ -68,7 +68,8 @@ def _pairs(draw: Any) -> tuple[Any, ...]:
             low = draw(st.integers(0, length - spans[side]))
             first, step = low if steps[side] > 0 else low + spans[side] - 1, steps[side]
             stop = first + step * count
-            indices[side].append(slice(first, stop if stop >= 0 else None, step) if count else slice(first, first, step))
+            stop = (stop if stop >= 0 else None) if count else first
+            indices[side].append(slice(first, stop, step))
     order = draw(st.permutations(range(ndim)))
     return tuple(shape), draw(st.sampled_from("ldBfF?")), tuple(indices[0]), tuple(indices[1]), tuple(order)
 

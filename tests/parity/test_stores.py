@@ -245,7 +245,8 @@ def test_reports_find_the_heap_as_numpy_leaves_it(func: Any, mode: str) -> None:
     (whole, lambda: (grid("B"), 300)), (whole, lambda: (grid("f"), 1e300)), (whole, lambda: (grid("d"), 1j)),
     (whole, lambda: (grid("d"), np.ones(7, "D"))), (whole, lambda: (grid("f"), np.full(7, 1e300))),
     (whole, lambda: (grid("d"), np.ones(6))), (row, lambda: (grid("d"), np.ones((2, 7)))),
-    (row, lambda: (grid("d"), np.ones((1, 7)))), (whole, lambda: (grid("d"), [1] * 7)), (whole, lambda: (grid("d"), "3")),
+    (row, lambda: (grid("d"), np.ones((1, 7)))), (whole, lambda: (grid("d"), [1] * 7)),
+    (whole, lambda: (grid("d"), "3")),
     (row, lambda: (np.zeros((2, 2)), 1)), (operators, lambda: (grid("l"), grid("l"))),
     (operators, lambda: (grid("l"), grid("d"))), (operators, lambda: (np.ones(7), grid("d"))),
     (operators, lambda: (grid("d"), np.ones((2, 6, 7)))), (masks, lambda: (grid("d"), np.ones((6, 1))))])

@@ -163,7 +163,8 @@ class Frame:
             known = self.made.get(id(arr))
             if known is not None:
                 return known
-            obj = self.helper("jc_view_sure" if leaving and self.writes else "jc_view", arr.base, i32(arr.type.dtype.num), i32(arr.type.ndim), self.words(arr.dims),
+            name = "jc_view_sure" if leaving and self.writes else "jc_view"
+            obj = self.helper(name, arr.base, i32(arr.type.dtype.num), i32(arr.type.ndim), self.words(arr.dims),
                               self.words(self.strides_of(arr)), arr.data)
             self.adopt(obj, 0 if leaving else self.fallback)
             self.made[id(arr)] = obj

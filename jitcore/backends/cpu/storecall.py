@@ -1,7 +1,7 @@
 """Running a kernel whose results go into an array that exists.
 
-Job: NumPy's meaning of a store.  Invariants: nothing is written before all that may fail has been looked at; elements are
-read before any that they share memory with is written.  Only ``backends.cpu`` uses it.
+Job: NumPy's meaning of a store.  Invariants: nothing is written before all that may fail has been looked at; elements
+are read before any that they share memory with is written.  Only ``backends.cpu`` uses it.
 
 The ways, chosen at run time by how the target lies to what is read.  Into the target at once: nothing can fail, and the
 target lies as the loop goes and apart from all that is read.  Through a block's buffer: nothing can fail, and each
