@@ -1,9 +1,8 @@
 """Subscripts of arrays: basic indexing as views and loads.
 
 Job: ``getitem`` and ``setitem`` for integers, slices, ``...`` and ``None``; stores through masks.
-Invariants: clamping is that of
-``slice.indices``; an integer out of range takes the restart exit, so NumPy raises; lengths are canonical
-(``x[1:]`` and ``x[:-1]`` have the same length value).  Masks, integer arrays and anything else raise
+Invariants: clamping is that of ``slice.indices``; an integer out of range exits, so NumPy raises; lengths are canonical
+(``x[1:]`` and ``x[:-1]`` have the same length value).  Other masks, integer arrays and anything else raise
 ``Unsupported``.  Called by the machine's handlers.
 """
 from __future__ import annotations

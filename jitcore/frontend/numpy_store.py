@@ -1,9 +1,9 @@
 """Stores of whole arrays: what fills an array with other elements.
 
-Job: ``update``, which gives an array new content, and ``assign`` below it.  An array that nothing but its name can see
-becomes a new value; any other one is written to in memory (an ``assign`` node).  Invariants: the store is the last
-that an instruction does, after all that may fail; NumPy's rules of casting and broadcasting hold, or ``Unsupported``.  Used by
-``frontend.numpy_*``.
+Job: ``update``, which gives an array new content, and ``assign`` below it.  An array that nothing but its name can
+see becomes a new value; any other one is written to in memory (an ``assign`` node).  Invariants: the store is the last
+that an instruction does, after all that may fail; NumPy's rules of casting and broadcasting hold, or ``Unsupported``.
+Used by ``frontend.numpy_*``.
 """
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ PY_FUNCTIONS = {name: op.function for name, op in PY.items()}
 
 
 class Fake:
-    """``builder``, ``force`` and ``pin`` as ``frontend.machine`` has them; ``stored``: a store each, True into an own array."""
+    """What ``frontend.machine`` gives to the NumPy modules; ``stored``: a store each, True into an own array."""
 
     def __init__(self) -> None:
         self.builder = Builder("test", "test.py")
