@@ -92,9 +92,14 @@ JC_HIDDEN PyObject *jc_site_names(void);        /* [new] tuple of str */
 /* ---- regions.c --------------------------------------------------------------------------------- */
 enum { JC_EXIT_RETURN, JC_EXIT_CALL, JC_EXIT_LEAVE, JC_EXIT_RESTART };
 
+/* The frame of an inlined call. */
+typedef struct { int n_locals, n_stack, unit, next_unit; } jc_inner;
+
 typedef struct {
     int kind, n_locals, n_stack, n_operands, unit, next_unit, line;
     jc_recipe *recipe;          /* NULL for a restart */
+    jc_inner *frames;           /* a leave inside inlined calls: their frames, outermost first [owned] */
+    int n_frames, n_inner;      /* how many, and how many objects they take: function, locals and stack of each */
     const jc_site *site;
     PyObject *site_arg;
     long site_number;

@@ -95,13 +95,37 @@ static void push(jc_frame *f, PyObject **values /* stolen */, int n)
     jc_frame_set_top(f, top + n);
 }
 
+/* Leaves inside inlined calls.  values [stolen]: of the region's own frame, then function, locals and stack of each. */
+static PyObject *leave_inside(PyThreadState *ts, jc_frame *f, jc_flow *flow, jc_exit *e, PyObject **values)
+{
+    jc_rebuild *frames = alloca(((size_t)e->n_frames + 1) * sizeof *frames);
+    int n = e->n_locals + e->n_stack;
+    frames[0] = (jc_rebuild){.func = flow->func, .values = values, .n_locals = e->n_locals, .n_stack = e->n_stack,
+                             .unit = e->unit, .next_unit = e->next_unit, .inner = &frames[1]};
+    for (int i = 0; i < e->n_frames; i++) {
+        jc_inner *inner = &e->frames[i];
+        frames[i + 1] = (jc_rebuild){.func = values[n], .values = values + n + 1, .n_locals = inner->n_locals,
+                                     .n_stack = inner->n_stack, .unit = inner->unit, .next_unit = inner->next_unit,
+                                     .inner = i + 1 < e->n_frames ? &frames[i + 2] : NULL};
+        n += 1 + inner->n_locals + inner->n_stack;
+    }
+    PyObject *result = jc_frame_rebuild(ts, f, frames);
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);     /* finalizers must not meet the exception */
+    for (int i = 0; i < n; i++) {
+        Py_CLEAR(values[i]);
+    }
+    PyErr_Restore(type, value, traceback);
+    return result;
+}
+
 /* Does the pending exit, a call or a leave, and empties the state.  True: *result is the result of the call; false:
  * the frame stands at flow->unit.  A function of its own, so that its memory is given back at each site. */
 static __attribute__((noinline)) bool do_exit(PyThreadState *ts, jc_frame *f, jc_flow *flow, PyObject **result)
 {
     jc_region *r = (jc_region *)Py_NewRef((PyObject *)flow->state.region);
     jc_exit *e = &r->exits[flow->state.exit];
-    int n = e->n_locals + e->n_stack + e->n_operands;
+    int n = e->n_locals + e->n_stack + e->n_operands + e->n_inner;
     PyObject **values = alloca(((size_t)n + 1) * sizeof *values);
     bool done = true;
     int built = jc_recipe_build(e->recipe, flow->func, flow->state.src, flow->state.out, values);
@@ -116,6 +140,11 @@ static __attribute__((noinline)) bool do_exit(PyThreadState *ts, jc_frame *f, jc
     }
     jc_state_release(&flow->state);
     PyObject **ops = values + e->n_locals + e->n_stack;
+    if (e->n_frames > 0) {
+        count_left(flow, e);
+        *result = leave_inside(ts, f, flow, e, values);
+        goto out;
+    }
     jc_frame_write(f, values, e->n_locals, e->n_stack);
     if (e->unit >= jc_code_free_units(jc_frame_code(f))) {
         jc_frame_copy_free(f);

@@ -9,14 +9,37 @@
 #include <structmember.h>
 
 /* ---- the type --------------------------------------------------------------------------------- */
+/* The frames of inlined calls, each a tuple (n_locals, n_stack, unit, next_unit). */
+static int parse_frames(jc_exit *e, PyObject *frames /* borrowed, or NULL */)
+{
+    Py_ssize_t n = frames != NULL ? PyTuple_GET_SIZE(frames) : 0;
+    if (n == 0) {
+        return 0;
+    }
+    e->frames = PyMem_New(jc_inner, n);
+    if (e->frames == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        jc_inner *f = &e->frames[i];
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(frames, i), "iiii", &f->n_locals, &f->n_stack, &f->unit, &f->next_unit)) {
+            return -1;
+        }
+        e->n_inner += 1 + f->n_locals + f->n_stack;
+    }
+    e->n_frames = (int)n;
+    return 0;
+}
+
 static int parse_exit(jc_exit *e, PyObject *spec)
 {
     static const char *const kinds[] = {"return", "call", "leave", "restart"};
     const char *kind;
-    PyObject *recipes, *site, *site_arg, *reason;
+    PyObject *recipes, *site, *site_arg, *reason, *frames = NULL;
     if (!PyTuple_Check(spec)
-        || !PyArg_ParseTuple(spec, "sOiiiiiOOOi", &kind, &recipes, &e->n_locals, &e->n_stack, &e->n_operands, &e->unit,
-                             &e->next_unit, &site, &site_arg, &reason, &e->line)) {
+        || !PyArg_ParseTuple(spec, "sOiiiiiOOOi|O!", &kind, &recipes, &e->n_locals, &e->n_stack, &e->n_operands, &e->unit,
+                             &e->next_unit, &site, &site_arg, &reason, &e->line, &PyTuple_Type, &frames)) {
         if (!PyErr_Occurred()) {
             PyErr_SetString(PyExc_TypeError, "an exit is a tuple");
         }
@@ -45,7 +68,10 @@ static int parse_exit(jc_exit *e, PyObject *spec)
     if ((e->recipe = jc_recipe_new(recipes)) == NULL) {
         return -1;
     }
-    int expected = e->kind == JC_EXIT_RETURN ? 1 : e->n_locals + e->n_stack + e->n_operands;
+    if (parse_frames(e, frames) < 0) {
+        return -1;
+    }
+    int expected = e->kind == JC_EXIT_RETURN ? 1 : e->n_locals + e->n_stack + e->n_operands + e->n_inner;
     if (jc_recipe_count(e->recipe) != expected) {
         PyErr_Format(PyExc_ValueError, "an exit asks for %d objects and has recipes for %d", expected,
                      jc_recipe_count(e->recipe));
@@ -142,6 +168,7 @@ static int region_clear(PyObject *self)
         if (exits[i].recipe != NULL) {
             jc_recipe_free(exits[i].recipe);
         }
+        PyMem_Free(exits[i].frames);
     }
     PyMem_Free(exits);
     if (guards != NULL) {

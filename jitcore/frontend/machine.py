@@ -14,14 +14,15 @@ from jitcore.bytecode import Instr
 from jitcore.errors import REASONS
 from jitcore.frontend.adoption import Adopted
 from jitcore.frontend.builder import Builder, CannotPin
+from jitcore.frontend.checkpoints import exit_to, take
 from jitcore.frontend.exits import ExitMaker, Unbuildable
-from jitcore.frontend.matching import owner_of, owners_of
+from jitcore.frontend.matching import owner_of
 from jitcore.frontend.meeting import Meeting, Relooped
 from jitcore.frontend.protocol import Leaves, Unsupported
 from jitcore.frontend.registry import HANDLERS, LEFT
 from jitcore.frontend.sites import site
 from jitcore.frontend.snapshot import Left
-from jitcore.frontend.state import Checkpoint, Frame, State
+from jitcore.frontend.state import Frame, State
 from jitcore.frontend.values import Abstract, Array, Iterator, Known, Lazy, NativeMethod, Scalar, Set, View
 from jitcore.guards.guard import Guard
 from jitcore.guards.sources import Source
@@ -126,9 +127,8 @@ class Machine:
         self.builder.line = frames[0].instr.line
         self._steps += 1
         stack = frame.stack[:]
-        if depth == 1 and not instr.mid and self.state.checkpoint is None and (
-                self.meeting.active or self.state.stored):
-            self.state.checkpoint = Checkpoint(self.state.clone(), owners_of(self.state))
+        if not instr.mid and self.state.checkpoint is None and (self.meeting.active or self.state.stored):
+            self.state.checkpoint = take(self.state)
         try:
             if self._steps > MAX_INSTRUCTIONS:
                 raise Refused(REASONS["budget"], frames[0].instr.line, "budget")
@@ -276,20 +276,7 @@ class Machine:
     def _to_checkpoint(self) -> int:
         """The exit that leads to the last checkpoint; 0 where there is none."""
         point = self.state.checkpoint
-        if point is None:
-            return 0
-        if point.exit is None:
-            frame = point.state.frames[0]
-            maker = ExitMaker(self.builder)
-            point.exit = 0
-            try:
-                exit = Exit("leave", (), frame.instr.unit, frame.instr.unit, maker.slots(frame.locals, self.first_free),
-                            maker.stack(frame.stack), reason="the interpreter decides", line=frame.instr.line)
-            except Unbuildable:
-                return 0
-            exit.values = maker.values
-            point.exit = self.builder.graph.add_exit(exit)
-        return point.exit
+        return 0 if point is None else exit_to(self.builder, point, self.first_free)
 
     def _give_up_raising(self, frame: Frame, instr: Instr) -> None:
         """An exception is being made.  In an inlined call nothing has happened yet: the interpreter does that call."""

@@ -169,10 +169,9 @@ class Meeting:
         if versions and m.state.stored and not versions[-1].state.stored:
             raise Relooped((frame.code.code, first), "storing")
         m.state.stored |= (frame.code.code, first) in m.choices.storing
-        inner = len(m.state.frames) > 1
         for version in reversed(versions):
             found = differences(m.builder, version.state, m.state)
-            if found is None or (m.state.checkpoint is not version.state.checkpoint and version.state.stored and inner):
+            if found is None:
                 continue
             if found <= set(version.order):
                 m.jump(version.block, arguments(m.builder, m.state, version.order))
@@ -185,8 +184,7 @@ class Meeting:
         new = m.state.clone()
         self._numbers += 1
         order = generalise(m.builder, block, new, wanted)
-        if not inner or not new.stored:
-            new.checkpoint = None
+        new.checkpoint = None
         version = _Version(block, new.clone(), order, self._numbers)
         versions.append(version)
         m.jump(block, arguments(m.builder, m.state, order))

@@ -255,21 +255,22 @@ class _ExitRecipes:
 
 
 def exit_recipes(exit: Exit) -> list[r.Recipe]:
-    """An exit's recipes in packed order: a return's result alone, else locals, stack and operands."""
+    """An exit's recipes in packed order: a return's result alone, else locals, stack, operands and inner frames."""
     if exit.kind == "return":
         if exit.result is None:
             raise ValueError("a return without a result")
         return [exit.result]
-    return [*exit.locals, *exit.stack, *exit.operands]
+    return [*exit.locals, *exit.stack, *exit.operands, *exit.inner]
 
 
 def pack_exit(exit: Exit) -> tuple[Spec, int]:
-    """The exit as ``(kind, recipes, n_locals, n_stack, n_operands, unit, next_unit, site, site_arg, reason, line)``
-    and the number of words that its values take.  ``recipes`` are those of ``exit_recipes``."""
+    """The exit as ``(kind, recipes, n_locals, n_stack, n_operands, unit, next_unit, site, site_arg, reason, line,
+    frames)`` and the number of words that its values take.  ``recipes`` are those of ``exit_recipes``."""
     recipes = exit_recipes(exit)
     packing = _ExitRecipes(exit.values, recipes)
     spec = (exit.kind, tuple(packing.spec(recipe) for recipe in recipes), len(exit.locals), len(exit.stack),
-            len(exit.operands), exit.unit, exit.next_unit, exit.site, exit.site_arg, exit.reason, exit.line)
+            len(exit.operands), exit.unit, exit.next_unit, exit.site, exit.site_arg, exit.reason, exit.line,
+            exit.frames)
     return spec, packing.words
 
 

@@ -96,6 +96,10 @@ class Exit:
     had no effect.  ``unit`` is the index of the code unit (two bytes) of the instruction: the one
     to go on at for ``leave``, the one being performed for ``call``; ``next_unit`` is where a
     ``call`` goes on.  ``values`` are what the recipes' ``FromValue(k)`` read, in order.
+
+    A ``leave`` inside inlined calls has ``frames``, outermost first, each the number of locals, that of operands on the
+    stack, the unit and the unit behind it: the region's own frame stands in the call at ``unit``, each further one but
+    the last in a call of its own.  ``inner`` holds the recipes of their functions, locals and stacks.
     """
 
     kind: str
@@ -110,6 +114,8 @@ class Exit:
     site_arg: Any = None
     reason: str = ""
     line: int = 0
+    frames: tuple[tuple[int, int, int, int], ...] = ()
+    inner: tuple[Recipe, ...] = ()
 
 
 class Graph:

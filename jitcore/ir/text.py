@@ -27,6 +27,8 @@ DOTTED: dict[str, tuple[str, ...]] = {
     "ew": ("op", "sig"), "reduce": ("op", "sig"), "py": ("fn",), "idx": ("fn",), "cast": ("dtype",),
     "view": ("kind",), "copy": ("order",),
 }
+#: The fields of an exit that hold recipes, in packed order.
+_RECIPES = ("locals", "stack", "operands", "inner")
 _SCALAR_TYPES = {"?": bool, "l": int, "q": int, "d": float, "D": complex}
 
 
@@ -146,7 +148,9 @@ class _Printer:
             plain = type(r.obj) in (bool, int, float, complex, str, bytes) or r.obj is None or r.obj is Ellipsis
             return self.literal(r.obj) if plain else f"@{self.reference(r.obj)}"
 
-        for name in ("locals", "stack", "operands"):
+        if exit.frames:
+            parts.append(f"frames={self.literal(exit.frames)}")
+        for name in _RECIPES:
             items = getattr(exit, name)
             if items:
                 parts.append(f"{name}[{', '.join(map(recipe, items))}]")
@@ -189,9 +193,8 @@ def _shared(exit: Exit) -> set[int]:
 
 def exit_recipes(exit: Exit) -> Iterable[Recipe]:
     """The outermost recipes of an exit."""
-    yield from exit.locals
-    yield from exit.stack
-    yield from exit.operands
+    for name in _RECIPES:
+        yield from getattr(exit, name)
     if exit.result is not None:
         yield exit.result
 
@@ -417,14 +420,14 @@ class _Parser:
             if name == "values":
                 scan.expect("(")
                 exit.values = self.uses(scan, ")")
-            elif name in ("locals", "stack", "operands"):
+            elif name in _RECIPES:
                 scan.expect("[")
                 items = []
                 while not scan.take("]"):
                     items.append(self.recipe(scan, shared))
                     scan.take(",")
                 setattr(exit, name, tuple(items))
-            elif name in ("unit", "next", "site", "arg", "reason", "result"):
+            elif name in ("unit", "next", "site", "arg", "reason", "result", "frames"):
                 scan.expect("=")
                 field = {"next": "next_unit", "arg": "site_arg"}.get(name, name)
                 setattr(exit, field, self.recipe(scan, shared) if name == "result" else scan.literal())

@@ -219,6 +219,10 @@ class _Verifier:
             raise self.fail("I9", "a site and its operands belong to a call, and a call has a site")
         if exit.kind == "restart" and (exit.values or exit.locals or exit.stack):
             raise self.fail("I9", "restart needs no values or recipes")
+        if exit.frames and exit.kind != "leave":
+            raise self.fail("I9", "only a leave has inner frames")
+        if len(exit.inner) != sum(1 + n_locals + n_stack for n_locals, n_stack, _, _ in exit.frames):
+            raise self.fail("I9", f"{len(exit.inner)} recipes for {len(exit.frames)} inner frames")
         for recipe in exit_recipes(exit):
             self.recipe(recipe, exit, frozenset())
 

@@ -82,7 +82,7 @@ def test_exit_words():
     spec, words = pack_exit(Exit("leave", values, unit=7, locals=recipes[:4], stack=recipes[4:], reason="why", line=3))
     assert words == 9
     assert spec == ("leave", (("word", 0, "i"), ("word", 1, "D"), ("np", 3, "f"), ("np", 4, "D"), ("word", 6, "?"),
-                              ("word", 7, "o"), ("word", 8, "o")), 4, 3, 0, 7, 0, "", None, "why", 3)
+                              ("word", 7, "o"), ("word", 8, "o")), 4, 3, 0, 7, 0, "", None, "why", 3, ())
 
 
 def test_one_recipe_twice_is_one_object():
