@@ -286,7 +286,8 @@ def _store(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context:
 
 def _assign(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
     target, value = operands
-    if _folded(target):
+    if _folded(target) or (target.ndim == 1 and isinstance(value, np.ndarray) and np.may_share_memory(target, value)
+                           and target.strides != value.strides):
         raise TakesExit
     target[...] = np.array(value)
 

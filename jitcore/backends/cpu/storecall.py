@@ -41,6 +41,8 @@ class StoreCall(KernelCall):
             frame.leave_if(b.icmp_unsigned("!=", folded, i32(0)), self.exit)
         strides = {index: self._broadcast(kernel.body[index].value) for index in code.inputs}
         overlap = self._overlap(target, lengths, steps, size, strides)
+        if self.nd == 1:
+            self._leave_if_crossing(overlap, frame.strides_of(target)[0], strides)
         fill = code.fill()
         quiet = not (code.reports or code.bails)
         where = entry_alloca(frame.function, PTR, 1)
@@ -71,6 +73,16 @@ class StoreCall(KernelCall):
                          frame.words(self.dims if forward else self.dims[::-1]),
                          frame.words(ordered if forward else ordered[::-1]), i64(0), total)
         frame.add_to_counter(3)
+
+    def _leave_if_crossing(self, overlap: ir.Value, step: ir.Value, strides: dict[int, list[ir.Value]]) -> None:
+        """NumPy copies one axis onto one that overlaps it in place, from one end; with different strides that is no
+        copy of what was there, but NumPy's own affair."""
+        if any(instr.kind == "ew" for instr in self.kernel.body):
+            return
+        b = self.frame.b
+        for row in strides.values():
+            crossing = b.and_(b.icmp_signed("==", overlap, i32(_PARTIAL)), b.icmp_signed("!=", row[0], step))
+            self.frame.leave_if(crossing, self.exit)
 
     def _overlap(self, target: Arr, lengths: ir.Value, steps: ir.Value, size: int,
                  strides: dict[int, list[ir.Value]]) -> ir.Value:
