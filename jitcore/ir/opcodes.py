@@ -68,8 +68,8 @@ _TABLE = (
     Opcode("store", "operands array, value (scalar), one wrapped index an axis: writes an element.", (), "no", False),
     Opcode("assign", "operands target (array), value: writes a scalar or the elements of an array, broadcast, into all"
            " of the target, as if the value had been complete before.  Exits, with nothing written, where elements of"
-           " the target may share memory (its axes do not lie one inside another), and where NumPy copies one axis in place"
-           " onto another that it overlaps with another stride.", (), "must", False),
+           " the target may share memory (its axes do not lie one inside another), and where NumPy copies one axis in"
+           " place onto another that it overlaps with another stride.", (), "must", False),
     Opcode("point", "Does nothing.  Its exit is the one for all that fails behind it, up to the next node that writes"
            " memory, and has no exit of its own (kernels: they run late).", (), "must", False),
     # -- generic -----------------------------------------------------------------------------
