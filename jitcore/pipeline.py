@@ -46,6 +46,7 @@ def trace(snapshot: Snapshot) -> Trace | Refusal:
     if config.strict:
         verify(result.graph)
     passes.run(result.graph, verify=config.strict)
+    passes.finish(result.graph, verify=config.strict)
     config.LOGGERS["graph"].debug("%s", _Late(lambda: print_graph(result.graph)))
     return result
 

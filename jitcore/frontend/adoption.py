@@ -7,10 +7,22 @@ numbers are inputs, read once; anything else stays what it is, untouched.  Used 
 from __future__ import annotations
 
 from jitcore.frontend.builder import Builder
-from jitcore.frontend.values import Abstract, Lazy, LoopIterator, RangeIterator, Scalar
+from jitcore.frontend.values import (
+    Abstract,
+    Array,
+    Enumerate,
+    FoundSequence,
+    Lazy,
+    LoopIterator,
+    Opaque,
+    RangeIterator,
+    Scalar,
+    SequenceIterator,
+    Zip,
+)
 from jitcore.guards import iterators
-from jitcore.guards.guard import Alone, LoadRange
-from jitcore.guards.sources import Source
+from jitcore.guards.guard import Alone, Guard, LengthIs, LoadPosition, LoadRange, StrictIs, TypeIs
+from jitcore.guards.sources import Item, Iterated, Source
 from jitcore.ir.types import INT
 
 
@@ -19,7 +31,7 @@ class Adopted:
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
-        self._numbers: dict[Source, tuple[Scalar, ...]] = {}
+        self._numbers: dict[tuple[Source, int], Scalar] = {}
 
     def iterator(self, value: Lazy) -> Abstract:
         """The loop's iterator that ``value`` is; ``value`` if it is none, or others may have it."""
@@ -28,21 +40,80 @@ class Adopted:
 
     def _find(self, value: Lazy) -> LoopIterator | None:
         assert value.source is not None
-        if type(value.obj) is iterators.RANGE:
+        kind = type(value.obj)
+        if kind is iterators.RANGE:
             return self._range(value.obj, value.source)
-        return None
+        if kind in iterators.BACKWARDS:
+            return self._indexed(value.obj, value.source)
+        if kind is enumerate:
+            return self._enumerate(value.obj, value.source)
+        return self._zip(value.obj, value.source) if kind is zip else None
+
+    def _guard(self, guard: Guard) -> None:
+        if guard not in self.builder.guards:
+            self.builder.guard(guard)
+
+    def _number(self, guard: LoadRange | LoadPosition, hint: int) -> Scalar:
+        key = (guard.source, guard.part if isinstance(guard, LoadRange) else 0)
+        if key not in self._numbers:
+            self.builder.guard(guard)
+            self._numbers[key] = Scalar(self.builder.graph.add_input(INT), None, hint)
+        return self._numbers[key]
 
     def _range(self, obj: object, source: Source) -> LoopIterator | None:
         rest = iterators.rest_of_range(obj)
         if rest is None:
             return None
+        self._guard(Alone(source))
         down = rest.step < 0
-        if source not in self._numbers:
-            self.builder.guard(Alone(source))
-            numbers = []
-            for part, hint in enumerate((rest.start, rest.stop, rest.step)):
-                self.builder.guard(LoadRange(source, part, down))
-                numbers.append(Scalar(self.builder.graph.add_input(INT), None, hint))
-            self._numbers[source] = tuple(numbers)
-        start, stop, step = self._numbers[source]
+        start, stop, step = (self._number(LoadRange(source, part, down), hint)
+                             for part, hint in enumerate((rest.start, rest.stop, rest.step)))
         return RangeIterator(start, stop, step, down)
+
+    def _indexed(self, obj: object, source: Source) -> LoopIterator | None:
+        position, sequence = iterators.position(obj), iterators.iterated(obj)
+        if position is None or sequence is None:
+            return None
+        found = self._number(LoadPosition(source, type(obj)), position)
+        over = self.builder.force(Lazy(sequence, Iterated(source)))
+        if not _may_loop(over):
+            return None
+        self._guard(Alone(source))
+        return SequenceIterator(over, found, iterators.BACKWARDS[type(obj)])
+
+    def _inner(self, obj: object, source: Source) -> LoopIterator | None:
+        found = self.iterator(Lazy(obj, source, True))
+        return found if isinstance(found, LoopIterator) else None
+
+    def _enumerate(self, obj: object, source: Source) -> LoopIterator | None:
+        position = iterators.position(obj)
+        if position is None:
+            return None
+        number = self._number(LoadPosition(source, enumerate), position)
+        over = self._inner(iterators.iterated(obj), Iterated(source))
+        if over is None:
+            return None
+        self._guard(Alone(source))
+        return Enumerate(over, number)
+
+    def _zip(self, obj: object, source: Source) -> LoopIterator | None:
+        parts, inner = iterators.iterated(obj), Iterated(source)
+        strict = iterators.is_strict(obj)
+        if not isinstance(parts, tuple) or not parts or strict is None:
+            return None
+        for guard in (StrictIs(source, strict), TypeIs(inner, tuple), LengthIs(inner, len(parts))):
+            self._guard(guard)
+        found = [self._inner(part, Item(inner, k)) for k, part in enumerate(parts)]
+        if None in found:
+            return None
+        self._guard(Alone(source))
+        self._guard(Alone(inner))
+        return Zip([part for part in found if part is not None], strict)
+
+
+def _may_loop(value: Abstract) -> bool:
+    """Whether a compiled loop can go over what was found (see ``iteration.Indexable``)."""
+    if isinstance(value, Array):
+        return bool(value.shape)
+    return value.number is not None if isinstance(value, FoundSequence) else isinstance(value, Opaque) and \
+        value.type is bytes

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -17,12 +18,13 @@ from jitcore.frontend.values import (
     Abstract,
     Array,
     Cell,
+    FoundSequence,
     Function,
     Known,
     Lazy,
     Opaque,
+    Range,
     Scalar,
-    Sequence,
     Unbound,
     is_number,
 )
@@ -38,7 +40,7 @@ from jitcore.guards.guard import (
     TypeIs,
     ValueIs,
 )
-from jitcore.guards.sources import Closure, Item, Source
+from jitcore.guards.sources import Attr, Closure, Source
 from jitcore.ir.build import replace_uses
 from jitcore.ir.graph import Block, Exit, Graph, Node, Value
 from jitcore.ir.types import COMPILED_DTYPES, INT, OBJECT, ArrayType, Type, array, parse_type, strong
@@ -74,6 +76,7 @@ class Builder:
         self._alias: dict[Value, Value] = {}
         self._prologue: list[Node] = []
         self._writable: set[Value] = set()
+        self._objects: dict[Source, Value] = {}
 
     # -- sources and guards -------------------------------------------------------------------
     def source_index(self, source: Source) -> int:
@@ -113,9 +116,11 @@ class Builder:
             return self._read_array(obj, source)  # type: ignore[arg-type]
         if kind is tuple or kind is list:
             self.guard(TypeIs(source, kind))
-            self.guard(LengthIs(source, len(obj)))  # type: ignore[arg-type]
-            items: list[Abstract] = [Lazy(item, Item(source, i)) for i, item in enumerate(obj)]  # type: ignore[arg-type,var-annotated]
-            return Sequence(kind.__name__, items, source)
+            return self._sequence(obj, source)  # type: ignore[arg-type]
+        if isinstance(obj, range) and all(-2**63 <= n < 2**63 for n in (obj.start, obj.stop, obj.step)):
+            self.guard(TypeIs(source, range))
+            start, stop, step = (Lazy(getattr(obj, part), Attr(source, part)) for part in ("start", "stop", "step"))
+            return Range(start, stop, step, source)
         if isinstance(obj, FunctionType) and obj.__code__ not in self._opaque:
             self.guard(FunctionIs(source, obj.__code__, obj.__defaults__, obj.__kwdefaults__))
             cells = tuple(
@@ -130,6 +135,15 @@ class Builder:
             return Known(obj, source)
         self.guard(TypeIs(source, kind))
         return Opaque(None, kind, source, obj)
+
+    def _sequence(self, obj: tuple[object, ...] | list[object], source: Source) -> Abstract:
+        this = ref(self)
+
+        def guard_length() -> None:
+            builder = this()
+            assert builder is not None
+            builder.guard(LengthIs(source, len(obj)))
+        return FoundSequence(type(obj).__name__, obj, source, guard_length)
 
     def _read_array(self, obj: np.ndarray, source: Source) -> Abstract:
         flags, dtype = obj.flags, obj.dtype
@@ -156,9 +170,16 @@ class Builder:
         """A graph value for an opaque object read from a source."""
         if value.value is None:
             assert value.source is not None
-            self.guard(LoadObject(value.source))
-            value.value = self._input(OBJECT)
+            value.value = self.object_at(value.source)
         return value.value
+
+    def object_at(self, source: Source) -> Value:
+        """A graph value for the object at ``source``."""
+        found = self._objects.get(source)
+        if found is None:
+            self.guard(LoadObject(source))
+            found = self._objects[source] = self._input(OBJECT)
+        return found
 
     def pin(self, value: Scalar) -> Known:
         """A scalar's snapshot value, guarded (rule: values that decide types).  Raises if there is none."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.frontend import attributes, iteration, numpy_attrs, numpy_ops, operations, python_ops
+from jitcore.frontend import attributes, iteration, numpy_attrs, numpy_ops, operations, python_ops, sequences
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import constant, is_instance, known_range, pytype
 from jitcore.frontend.protocol import Redirect, Unsupported
@@ -68,6 +68,8 @@ def _len(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
             raise Unsupported("len() of an array without axes")
         hint = value.hint[0] if value.hint else None
         return Scalar(value.shape[0], None, hint)
+    if (size := sequences.length(m, value)) is not None:
+        return size
     if isinstance(value, (Sequence, Dict, Set)):
         return Known(len(value.items))
     if isinstance(value, View):
@@ -339,8 +341,9 @@ def _range(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abs
         raise Unsupported("range() with a step of 0")
     if isinstance(step, Scalar):
         iteration.require(m, "lt" if iteration.goes_down(step) else "gt", step, Known(0))
-    parts = [Known(int(p.obj)) if isinstance(p, Known) else p for p in (start, stop, step)]  # type: ignore[call-overload]
-    return Range(*parts)
+    start, stop, step = (Known(int(p.obj)) if isinstance(p, Known) else p  # type: ignore[call-overload]
+                         for p in (start, stop, step))
+    return Range(start, stop, step)
 
 
 def _iterator(items: list[Abstract], fixed: bool) -> Iterator:

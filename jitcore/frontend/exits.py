@@ -109,6 +109,8 @@ class ExitMaker:
             return self._from_source(value)
         if isinstance(value, Known):
             return Const(value.obj)
+        if isinstance(value, Scalar) and value.box is not None:
+            return self._from_value(value.box)
         if isinstance(value, (Scalar, Array)):
             return self._from_value(value.value)
         if isinstance(value, Opaque) and value.value is not None:

@@ -172,7 +172,10 @@ def convert_value(m: Machine, instr: Instr) -> None:
 # -- unpacking ----------------------------------------------------------------------------------------
 @handles("UNPACK_SEQUENCE")
 def unpack_sequence(m: Machine, instr: Instr) -> None:
-    items = _unpacked(m, m.frame.pop())
+    value = m.force(m.frame.pop())
+    items = iteration.unpacked(m, value, instr.arg)
+    if items is None:
+        items = _unpacked(m, value)
     if len(items) != instr.arg:
         raise Unsupported("another number of values to unpack")
     m.frame.stack.extend(reversed(items))

@@ -22,6 +22,7 @@ from jitcore.frontend.values import (
     Array,
     Dict,
     Enumerate,
+    FoundSequence,
     Iterator,
     Known,
     LoopIterator,
@@ -269,6 +270,8 @@ def items(m: Machine, value: Abstract, limit: int = MAX_TRIPS) -> tuple[list[Abs
 
 
 def _items(m: Machine, value: Abstract, limit: int) -> tuple[list[Abstract], bool]:
+    if isinstance(value, FoundSequence) and len(value.obj) > limit:
+        raise Unsupported(f"a loop of more than {limit} trips")
     if isinstance(value, Sequence):
         return list(value.items), value.kind == "tuple"
     if isinstance(value, Iterator):
@@ -282,9 +285,20 @@ def _items(m: Machine, value: Abstract, limit: int) -> tuple[list[Abstract], boo
         if len(found) > limit:
             raise Unsupported(f"a loop of more than {limit} trips")
         return [Known(i) for i in found], True
-    if isinstance(value, Known) and type(value.obj) in (tuple, str):
+    if isinstance(value, Known) and type(value.obj) in (tuple, str, bytes):
         return [constant(m, item) for item in value.obj], True  # type: ignore[attr-defined]
     raise Unsupported("a loop on run-time values")
+
+
+def unpacked(m: Machine, value: Abstract, count: int) -> list[Abstract] | None:
+    """The ``count`` items of a sequence whose length is read while the region runs; None for others.  The interpreter
+    decides where there are not as many."""
+    found = None if isinstance(value, FoundSequence) else indexable(m, value)
+    if found is None or found.unrolls(m, value):
+        return None
+    length = m.builder.as_value(found.length(m, value))
+    lengths_of(m).require_equal(length, lengths_of(m).const(count))
+    return [found.item(m, value, lengths_of(m).const(k)) for k in range(count)]
 
 
 def iterate(m: Machine, value: Abstract) -> Iterator | LoopIterator:

@@ -160,7 +160,7 @@ class Meeting:
         self.active = True
         while frame.loops and frame.loops[-1][0] == first:
             frame.loops = frame.loops[:-1]
-        self._drop_dead(frame, facts.live[first], facts.assigned[first])
+        self._drop_dead(frame, facts.live[first], -1)
         where = _where(m.state)
         versions = self._versions.setdefault(where, [])
         wanted = self._wanted.setdefault(where, set())

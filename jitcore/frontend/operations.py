@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-from jitcore.frontend import numpy_index, numpy_ops, python_ops
+from jitcore.frontend import numpy_index, numpy_ops, python_ops, sequences
 from jitcore.frontend.attributes import class_attribute
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import (
@@ -90,6 +90,9 @@ def compare(m: Machine, op: str, a: Abstract, b: Abstract) -> Abstract:
 def truth(m: Machine, value: Abstract) -> bool | Value:
     """``bool(value)``: known, or a weak bool in the graph."""
     value = m.force(value)
+    size = sequences.length(m, value)
+    if size is not None:
+        value = compare(m, "ne", size, Known(0))
     found = static_truth(m, value)
     if found is not None:
         return found
@@ -124,6 +127,9 @@ def getitem(m: Machine, obj: Abstract, key: Abstract) -> Abstract | Redirect:
     obj, key = m.force(obj), m.force(key)
     if isinstance(obj, (Array, Scalar)):
         return numpy_index.getitem(m, obj, key)
+    item = sequences.item(m, obj, key)
+    if item is not None:
+        return item
     if isinstance(obj, Known) and type(obj.obj) is tuple:
         if isinstance(key, Slice):
             return constant(m, obj.obj[known_slice(m, key)])

@@ -8,12 +8,13 @@ made (``source is None``).  ``frontend.state`` clones them, ``frontend.exits`` t
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
 import numpy as np
 
-from jitcore.guards.sources import Source
+from jitcore.guards.sources import Item, Source
 from jitcore.ir.graph import Value
 from jitcore.ir.types import ArrayType, ScalarType
 
@@ -68,14 +69,15 @@ class Known(Abstract):
 class Scalar(Abstract):
     """A number held in the graph: a Python scalar (weak type) or a NumPy scalar (strong type).
 
-    ``hint`` is its value for the snapshot where that is known: good for guessing, never for truth.
+    ``hint`` is its value for the snapshot where that is known: good for guessing, never for truth.  ``box`` is the
+    graph's value of the object itself, where it was an object before.
     """
 
-    __slots__ = ("value", "hint")
+    __slots__ = ("value", "hint", "box")
 
-    def __init__(self, value: Value, source: Source | None = None, hint: Any = None) -> None:
+    def __init__(self, value: Value, source: Source | None = None, hint: Any = None, box: Value | None = None) -> None:
         super().__init__(source)
-        self.value, self.hint = value, hint
+        self.value, self.hint, self.box = value, hint, box
 
     @property
     def type(self) -> ScalarType:
@@ -111,13 +113,44 @@ class Array(Abstract):
 
 
 class Sequence(Abstract):
-    """A tuple or list.  Read from a source: guarded on length, items are Lazy until touched."""
+    """A tuple or list.  Its items are known one by one."""
 
     __slots__ = ("kind", "items")
 
     def __init__(self, kind: str, items: list[Abstract], source: Source | None = None) -> None:
         super().__init__(source)
         self.kind, self.items = kind, items
+
+
+class FoundSequence(Sequence):
+    """A tuple or list read from a source; ``obj`` is the snapshot's.
+
+    Whoever asks for ``items`` has its length guarded, and gets them as Lazy values.  Until then nothing is known of
+    its length.  ``number`` is the type of all its items in the snapshot, if that is one of a number and there are any:
+    good for guessing, never for truth.
+    """
+
+    __slots__ = ("obj", "number", "_items", "_guard_length")
+
+    def __init__(self, kind: str, obj: tuple[object, ...] | list[object], source: Source,
+                 guard_length: Callable[[], None]) -> None:
+        Abstract.__init__(self, source)
+        self.kind, self.obj = kind, obj
+        kinds = set(map(type, obj[:_LOOKED_AT]))
+        self.number = kinds.pop() if len(kinds) == 1 and is_number(obj[0]) else None
+        self._items: list[Abstract] | None = None
+        self._guard_length = guard_length
+
+    @property
+    def items(self) -> list[Abstract]:  # type: ignore[override]
+        if self._items is None:
+            assert self.source is not None
+            self._guard_length()
+            self._items = [Lazy(item, Item(self.source, i)) for i, item in enumerate(self.obj)]
+        return self._items
+
+
+_LOOKED_AT = 1000       # items of a long sequence
 
 
 class Dict(Abstract):
@@ -155,12 +188,12 @@ class Slice(Abstract):
 
 
 class Range(Abstract):
-    """A range object made inside the region; the parts are Known or weak int Scalars."""
+    """A range object; the parts are Known or weak int Scalars (Lazy in one read from a source)."""
 
     __slots__ = ("start", "stop", "step")
 
-    def __init__(self, start: Abstract, stop: Abstract, step: Abstract) -> None:
-        super().__init__()
+    def __init__(self, start: Abstract, stop: Abstract, step: Abstract, source: Source | None = None) -> None:
+        super().__init__(source)
         self.start, self.stop, self.step = start, stop, step
 
 

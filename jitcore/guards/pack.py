@@ -9,6 +9,7 @@ stands behind the guards that were recorded before it was needed, so that it is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from types import ModuleType
 from typing import Any, Protocol, TypeGuard
 
@@ -18,6 +19,7 @@ from jitcore.guards import guard as g
 from jitcore.guards import sources as s
 from jitcore.ir import recipe as r
 from jitcore.ir.graph import Exit, Graph, Value
+from jitcore.ir.layout import exit_words, words_of
 from jitcore.ir.types import BOOL, COMPILED_DTYPES, COMPLEX, FLOAT, INT, OBJECT, ScalarType, Type, array, strong
 
 Spec = tuple[Any, ...]
@@ -38,11 +40,6 @@ class TraceLike(Protocol):
 
     @property
     def sources(self) -> list[s.Source]: ...
-
-
-def words_of(type: Type) -> int:
-    """How many machine words a value of ``type`` takes in the inputs or in an exit's values."""
-    return 2 if isinstance(type, ScalarType) and type.dtype.char == "D" else 1
 
 
 def loaded_type(guard: g.Guard) -> Type | None:
@@ -200,13 +197,9 @@ def pack_guards(guards: Sequence[g.Guard], sources: Sequence[s.Source] = ()) -> 
 class _ExitRecipes:
     """The recipes of one exit: word offsets and the objects that occur more than once."""
 
-    def __init__(self, values: Sequence[Value], recipes: Sequence[r.Recipe]) -> None:
+    def __init__(self, values: Sequence[Value], recipes: Sequence[r.Recipe], offsets: Sequence[int]) -> None:
         self.types = [value.type for value in values]
-        self.offsets: list[int] = []
-        self.words = 0
-        for type in self.types:
-            self.offsets.append(self.words)
-            self.words += words_of(type)
+        self.offsets = offsets
         self.uses: dict[r.Recipe, int] = {}
         for recipe in recipes:
             self._count(recipe)
@@ -263,15 +256,19 @@ def exit_recipes(exit: Exit) -> list[r.Recipe]:
     return [*exit.locals, *exit.stack, *exit.operands, *exit.inner]
 
 
-def pack_exit(exit: Exit) -> tuple[Spec, int]:
+def pack_exit(exit: Exit, offsets: Sequence[int] | None = None) -> tuple[Spec, int]:
     """The exit as ``(kind, recipes, n_locals, n_stack, n_operands, unit, next_unit, site, site_arg, reason, line,
-    frames)`` and the number of words that its values take.  ``recipes`` are those of ``exit_recipes``."""
+    frames)`` and the number of words that its values take.  ``recipes`` are those of ``exit_recipes``; ``offsets`` are
+    the first words of its values, by default one behind the other."""
     recipes = exit_recipes(exit)
-    packing = _ExitRecipes(exit.values, recipes)
+    *ends, words = accumulate((words_of(value.type) for value in exit.values), initial=0)
+    if offsets is None:
+        offsets = ends
+    packing = _ExitRecipes(exit.values, recipes, offsets)
     spec = (exit.kind, tuple(packing.spec(recipe) for recipe in recipes), len(exit.locals), len(exit.stack),
             len(exit.operands), exit.unit, exit.next_unit, exit.site, exit.site_arg, exit.reason, exit.line,
             exit.frames)
-    return spec, packing.words
+    return spec, words
 
 
 def _check_inputs(guards: Iterable[g.Guard], inputs: Sequence[Value]) -> None:
@@ -284,17 +281,17 @@ def _check_inputs(guards: Iterable[g.Guard], inputs: Sequence[Value]) -> None:
 def pack(trace: TraceLike) -> tuple[Spec, tuple[Spec, ...], int]:
     """``(guards_spec, exits_spec, n_out)`` for ``_core.Region``.
 
-    ``n_out`` is the number of words that the exit with the most values takes.  ``ValueError`` if the guards do not
-    load what the graph takes, or a recipe names a source or value that is not there.
+    ``n_out`` is the number of words that exits' values take (``ir.layout.exit_words``).  ``ValueError`` if the guards
+    do not load what the graph takes, or a recipe names a source or value that is not there.
     """
     _check_inputs(trace.guards, trace.graph.inputs)
     exits = []
-    n_out = 0
-    for exit in trace.graph.exits:
+    words, n_out = exit_words(trace.graph)
+    for exit, offsets in zip(trace.graph.exits, words):
+        if exit.target is not None:     # stays inside; C never sees it
+            exit = Exit("restart", reason=exit.reason, line=exit.line)
         _check_recipes(exit_recipes(exit), len(trace.sources), len(exit.values))
-        spec, words = pack_exit(exit)
-        exits.append(spec)
-        n_out = max(n_out, words)
+        exits.append(pack_exit(exit, offsets)[0])
     return pack_guards(trace.guards, trace.sources), tuple(exits), n_out
 
 

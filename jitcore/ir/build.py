@@ -178,6 +178,8 @@ class _Matcher:
         def rest(e: Exit) -> tuple[object, ...]:
             return e.kind, e.unit, e.next_unit, e.site, e.reason, e.line
 
+        if self.blocks.get(a.target) is not b.target if a.target is not None else b.target is not None:
+            return False
         return (rest(a) == rest(b) and same_value(a.site_arg, b.site_arg) and self.same(a.values, b.values)
                 and alike(a.locals, b.locals) and alike(a.stack, b.stack) and alike(a.operands, b.operands)
                 and alike((a.result,) if a.result else (), (b.result,) if b.result else ()))

@@ -91,10 +91,12 @@ class Block:
 class Exit:
     """A way out of a region: the state of the frame at one instruction, as recipes.
 
-    ``kind`` is ``'return'``, ``'call'``, ``'leave'`` or ``'restart'``.  ``restart`` goes back to
-    the state at the region's entry and needs no recipes; it is right only while the region has
-    had no effect.  ``unit`` is the index of the code unit (two bytes) of the instruction: the one
-    to go on at for ``leave``, the one being performed for ``call``; ``next_unit`` is where a
+    ``kind`` is ``'return'``, ``'call'``, ``'leave'`` or ``'restart'``, or ``'goto'``, which stays
+    inside: the run goes on in block ``target`` with ``values`` as its arguments.  Terminators lead
+    to that block, too, and what dominates it by them is behind wherever the exit is taken.
+    ``restart`` goes back to the state at the region's entry and needs no recipes; it is right only
+    while the region has had no effect.  ``unit`` is the index of the code unit (two bytes) of the
+    instruction: the one to go on at for ``leave``, the one being performed for ``call``; ``next_unit`` is where a
     ``call`` goes on.  ``values`` are what the recipes' ``FromValue(k)`` read, in order.
 
     A ``leave`` inside inlined calls has ``frames``, outermost first, each the number of locals, that of operands on the
@@ -114,6 +116,7 @@ class Exit:
     site_arg: Any = None
     reason: str = ""
     line: int = 0
+    target: Block | None = None
     frames: tuple[tuple[int, int, int, int], ...] = ()
     inner: tuple[Recipe, ...] = ()
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from jitcore.ir.graph import Graph, Node, Terminator, Value
+from jitcore.ir.graph import Block, Graph, Node, Terminator, Value
 from jitcore.ir.rules import signature
 from jitcore.ir.text import node_text, scalar_class
 from jitcore.ir.types import ArrayType, ScalarType, Type
@@ -149,6 +149,15 @@ def _wrap(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: 
 def _check(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
     if not operands[0]:
         raise TakesExit
+
+
+def _finite(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
+    if not all(np.isfinite(operands)):
+        raise TakesExit
+
+
+def _asks_under(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
+    return np.geterr()["under"] != "ignore"
 
 
 def _writable(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
@@ -287,7 +296,7 @@ def _store(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context:
 def _assign(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
     target, value = operands
     if _folded(target) or (target.ndim == 1 and isinstance(value, np.ndarray) and np.may_share_memory(target, value)
-                           and target.strides != value.strides):
+                           and target.strides != value.strides and target.strides[0] * value.strides[0] >= 0):
         raise TakesExit
     target[...] = np.array(value)
 
@@ -304,6 +313,23 @@ def _folded(array: np.ndarray) -> bool:
 
 def _point(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
     """Where others leave; nothing by itself."""
+
+def _count(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
+    return len(operands[0])
+
+
+def _item(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
+    sequence, index = operands
+    if not 0 <= index < len(sequence):
+        raise WrongRun(f"an index out of range: {node_text(node)} of {index}")
+    return sequence[index]
+
+
+def _number(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
+    assert node.result is not None
+    if not type_matches(operands[0], node.result.type):
+        raise TakesExit
+    return operands[0]
 
 
 def _call(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
@@ -325,9 +351,11 @@ def _call(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: 
 _EVALUATORS: dict[str, Callable[[Node, Sequence[Any], tuple[int, ...], Context], Any]] = {
     "const": _const, "object": _object, "py": _py, "idx": _idx, "unbox": _unbox, "dim": _dim, "stride": _stride,
     "bcast": _bcast, "same": _same, "wrap": _wrap, "check": _check,
+    "finite": _finite, "asks_under": _asks_under,
     "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast, "splat": _splat,
     "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy, "store": _store,
-    "assign": _assign, "point": _point, "call": _call,
+    "assign": _assign, "point": _point,
+    "count": _count, "item": _item, "byte": _item, "number": _number, "call": _call,
 }
 
 
@@ -380,20 +408,28 @@ class _Run:
                 except TakesExit:
                     if node.exit is None:
                         raise WrongRun(f"fails without an exit: {node_text(node)}") from None
-                    return self.leave(node.exit)
-            end = block.terminator
-            assert end is not None
-            if end.exit is not None:
-                return self.leave(end.exit)
-            block, args = end.targets[self.choice(end)]
-            given = [self.values[arg] for arg in args]
-            for param, value in zip(block.params, given):
-                self.set(param, value)
-            for param in block.params:
-                self.lengths(param)
-            self.fuel -= 1
-            if self.fuel < 0:
-                raise WrongRun("the graph runs too long")
+                    exit = self.graph.exits[node.exit]
+                    if exit.target is None:
+                        return self.leave(node.exit)
+                    block = self.enter(exit.target, exit.values)
+                    break
+            else:
+                end = block.terminator
+                assert end is not None
+                if end.exit is not None:
+                    return self.leave(end.exit)
+                block = self.enter(*end.targets[self.choice(end)])
+
+    def enter(self, block: Block, args: tuple[Value, ...]) -> Block:
+        given = [self.values[arg] for arg in args]
+        for param, value in zip(block.params, given):
+            self.set(param, value)
+        for param in block.params:
+            self.lengths(param)
+        self.fuel -= 1
+        if self.fuel < 0:
+            raise WrongRun("the graph runs too long")
+        return block
 
     def choice(self, end: Terminator) -> int:
         return 0 if end.cond is None or self.values[end.cond] else 1

@@ -41,6 +41,8 @@ _TABLE = (
     Opcode("same", "Exits unless two ints are equal.", (), "must"),
     Opcode("wrap", "operands index, length: the index counted from the front; exits out of range.", (), "must"),
     Opcode("check", "Exits unless the bool (weak) operand is true.", (), "must"),
+    Opcode("finite", "Exits unless all operands, float or complex scalars, are finite.", (), "must"),
+    Opcode("asks_under", "Whether the errstate in force asks for reports of underflow: the same all through a region."),
     Opcode("poll", "On a loop's way back: exits when the interpreter has to serve a signal or a pending call.",
            (), "must", False),
     # -- elementwise -------------------------------------------------------------------------
@@ -69,9 +71,16 @@ _TABLE = (
     Opcode("assign", "operands target (array), value: writes a scalar or the elements of an array, broadcast, into all"
            " of the target, as if the value had been complete before.  Exits, with nothing written, where elements of"
            " the target may share memory (its axes do not lie one inside another), and where NumPy copies one axis in"
-           " place onto another that it overlaps with another stride.", (), "must", False),
+           " place onto another that it overlaps with another stride in the same direction.", (), "must", False),
     Opcode("point", "Does nothing.  Its exit is the one for all that fails behind it, up to the next node that writes"
            " memory, and has no exit of its own (kernels: they run late).", (), "must", False),
+
+    # -- Python's sequences --------------------------------------------------------------------
+    Opcode("count", "The number of items of an exact list, tuple or bytes object.", ()),
+    Opcode("item", "operands object, index (in range): an item of an exact list or tuple, attr of, as an object that"
+           " the sequence keeps.", ("of",)),
+    Opcode("byte", "operands object, index (in range): an item of an exact bytes object."),
+    Opcode("number", "An object's number; exits unless it is of exactly the result's type, and fits.", (), "must"),
     # -- generic -----------------------------------------------------------------------------
     Opcode("call", "Calls a known C function that runs no Python code.  attr callee: index into Graph.objects;"
            " attr template: the argument tuple, where ('v', k) is operand k boxed and ('c', obj) a constant;"

@@ -163,6 +163,17 @@ def _check(node: Node, graph: Graph) -> None:
     _result(node, None)
 
 
+def _finite(node: Node, graph: Graph) -> None:
+    for value in node.operands:
+        _i5(_scalar(value).dtype.kind in "fc", f"{value!r} is {value.type}, not a float or complex number")
+    _result(node, None)
+
+
+def _asks_under(node: Node, graph: Graph) -> None:
+    _count(node, 0)
+    _result(node, BOOL)
+
+
 def _ew(node: Node, graph: Graph) -> None:
     inputs, outputs = signature(node.attrs["sig"])
     _attr(isinstance(node.attrs["op"], str), "op is not a name")
@@ -300,6 +311,33 @@ def _point(node: Node, graph: Graph) -> None:
     _count(node, 0)
     _result(node, None)
 
+def _object_operand(node: Node, indices: int) -> None:
+    _count(node, 1 + indices)
+    value = node.operands[0]
+    _i5(isinstance(value.type, ObjectType), f"{value!r} is {value.type}, not an object")
+    _ints(node.operands[1:], "index")
+
+
+def _count_items(node: Node, graph: Graph) -> None:
+    _object_operand(node, 0)
+    _result(node, INT)
+
+
+def _item(node: Node, graph: Graph) -> None:
+    _object_operand(node, 1)
+    _attr(node.attrs["of"] in ("list", "tuple"), f"no items of a {node.attrs['of']!r}")
+    _result(node, ObjectType())
+
+
+def _byte(node: Node, graph: Graph) -> None:
+    _object_operand(node, 1)
+    _result(node, INT)
+
+
+def _number(node: Node, graph: Graph) -> None:
+    _object_operand(node, 0)
+    _i6(node.result is not None and isinstance(node.result.type, ScalarType), "number gives a scalar")
+
 
 def _call(node: Node, graph: Graph) -> None:
     index = node.attrs["callee"]
@@ -316,9 +354,11 @@ def _call(node: Node, graph: Graph) -> None:
 _RULES: dict[str, Callable[[Node, Graph], None]] = {
     "const": _const, "object": _object, "py": _py, "idx": _idx, "unbox": _unbox, "dim": _axis, "stride": _axis,
     "bcast": _two_ints, "same": _two_ints, "wrap": _two_ints, "check": _check,
+    "finite": _finite, "asks_under": _asks_under,
     "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast,
     "splat": _splat, "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy,
-    "store": _store, "assign": _assign, "point": _point, "call": _call,
+    "assign": _assign, "point": _point,
+    "store": _store, "count": _count_items, "item": _item, "byte": _byte, "number": _number, "call": _call,
 }
 assert _RULES.keys() == OPCODES.keys()
 

@@ -120,6 +120,8 @@ class _Printer:
             parts.append(f"unit={exit.unit}")
         if exit.next_unit:
             parts.append(f"next={exit.next_unit}")
+        if exit.target is not None:
+            parts.append(f"to={exit.target!r}")
         if exit.site:
             parts.append(f"site={exit.site!r}")
         if exit.site_arg is not None:
@@ -427,6 +429,9 @@ class _Parser:
                     items.append(self.recipe(scan, shared))
                     scan.take(",")
                 setattr(exit, name, tuple(items))
+            elif name == "to":
+                scan.expect("=")
+                exit.target = self.block(scan.kind("name"))
             elif name in ("unit", "next", "site", "arg", "reason", "result", "frames"):
                 scan.expect("=")
                 field = {"next": "next_unit", "arg": "site_arg"}.get(name, name)

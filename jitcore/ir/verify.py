@@ -17,6 +17,7 @@ The invariants:
 * I8 exits are in range; exit 0 is ``restart``.
 * I9 an exit's recipes fit its kind, and read values that the exit has.
 * I10 a branch's condition is a weak ``bool``; arguments match the target's parameters.
+* I11 a ``goto`` exit leads to a block that terminators lead to, and is taken where that block's dominators are behind.
 """
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from jitcore.ir.rules import BrokenRule, check_node
 from jitcore.ir.text import definition, exit_recipes, node_text, terminator_text
 from jitcore.ir.types import BOOL, INT, ArrayType
 
-_EXIT_KINDS = ("return", "call", "leave", "restart")
+_EXIT_KINDS = ("return", "call", "leave", "restart", "goto")
 _BUILD_ITEMS = {"slice": 3, "cell": 1, "method": 2, "range": 3, "iter": 1, "free": 2, "last": 2,
                 "iter_at": 2, "reversed_at": 2, "enumerate": 2}
 _BUILD_KINDS = ("tuple", "list", "dict", "set", "function", "zip", *_BUILD_ITEMS)
@@ -147,8 +148,14 @@ class _Verifier:
             return
         if not (isinstance(index, int) and 0 <= index < len(self.graph.exits)):
             raise self.fail("I8", f"there is no exit {index}")
-        for value in self.graph.exits[index].values:
+        exit = self.graph.exits[index]
+        for value in exit.values:
             self.use(value, block, position, f"value of exit {index}")
+        if exit.target is not None and block in self.reachable:
+            if exit.target not in self.reachable or not (
+                    self.dominators[exit.target] - {exit.target} <= self.dominators[block]):
+                raise self.fail("I11", f"exit {index} goes to {exit.target!r} past a block that dominates it")
+            self.arguments(exit.target, exit.values, block, position)
 
     def block(self, block: Block) -> None:
         self.where = f"  parameters of {block!r}"
@@ -192,15 +199,18 @@ class _Verifier:
             if end.cond.type != BOOL:
                 raise self.fail("I10", f"condition {end.cond!r} is {end.cond.type}, not a weak bool")
         for target, args in end.targets:
-            if len(args) != len(target.params):
-                raise self.fail("I10", f"{target!r} takes {len(target.params)} arguments, not {len(args)}")
-            mapping = dict(zip(target.params, args))
-            for param, arg in zip(target.params, args):
-                self.use(arg, block, position, "argument")
-                if param.type != arg.type:
-                    raise self.fail("I10", f"argument {arg!r} is {arg.type}, parameter {param!r} {param.type}")
-                if tuple(mapping.get(length, length) for length in param.shape) != arg.shape:
-                    raise self.fail("I10", f"argument {arg!r} and parameter {param!r} have different lengths")
+            self.arguments(target, args, block, position)
+
+    def arguments(self, target: Block, args: tuple[Value, ...], block: Block, position: int) -> None:
+        if len(args) != len(target.params):
+            raise self.fail("I10", f"{target!r} takes {len(target.params)} arguments, not {len(args)}")
+        mapping = dict(zip(target.params, args))
+        for param, arg in zip(target.params, args):
+            self.use(arg, block, position, "argument")
+            if param.type != arg.type:
+                raise self.fail("I10", f"argument {arg!r} is {arg.type}, parameter {param!r} {param.type}")
+            if tuple(mapping.get(length, length) for length in param.shape) != arg.shape:
+                raise self.fail("I10", f"argument {arg!r} and parameter {param!r} have different lengths")
 
     # -- exits --------------------------------------------------------------------------------
     def exits(self) -> None:
@@ -217,6 +227,9 @@ class _Verifier:
             raise self.fail("I9", f"{exit.kind} has {'a' if exit.result is not None else 'no'} result")
         if (exit.site != "") != (exit.kind == "call") or (exit.operands and exit.kind != "call"):
             raise self.fail("I9", "a site and its operands belong to a call, and a call has a site")
+        if (exit.target is not None) != (exit.kind == "goto") or (
+                exit.target is not None and exit.target not in self.graph.blocks):
+            raise self.fail("I9", f"{exit.kind} leads to {exit.target!r}")
         if exit.kind == "restart" and (exit.values or exit.locals or exit.stack):
             raise self.fail("I9", "restart needs no values or recipes")
         if exit.frames and exit.kind != "leave":

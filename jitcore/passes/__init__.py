@@ -11,7 +11,7 @@ from collections.abc import Callable
 from jitcore.ir.graph import Graph
 from jitcore.ir.verify import InvalidGraph
 from jitcore.ir.verify import verify as check
-from jitcore.passes import algebraic, constfold, cse, dce, views
+from jitcore.passes import algebraic, constfold, cse, dce, fastloops, views
 
 #: Name and function of every pass, in the order in which they run.
 PASSES: tuple[tuple[str, Callable[[Graph], int]], ...] = (
@@ -46,6 +46,14 @@ def run(graph: Graph, verify: bool = False) -> int:
         if not changed:
             break
     return total
+
+
+def finish(graph: Graph, verify: bool = False) -> int:
+    """What is done once, behind ``run``: versions of loops."""
+    made = fastloops.run(graph)
+    if verify and made:
+        _check_after(graph, "fastloops")
+    return made
 
 
 def _check_after(graph: Graph, name: str) -> None:

@@ -27,7 +27,9 @@ def is_fresh(value: Value) -> bool:
 
 
 def reads_memory(node: Node) -> bool:
-    """True if the result depends on the elements of an array."""
+    """True if the result depends on the elements of an array, or the items of a list."""
+    if node.op in ("count", "item"):
+        return True
     return node.op not in ("dim", "stride", "view") and any(map(is_array, node.operands))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jitcore.backends.cpu import compile, lower
 from jitcore.backends.cpu.loops import Unsupported
 from jitcore.ir.graph import Exit, Graph, Terminator, Value
-from jitcore.ir.layout import elementwise_layout
+from jitcore.ir.layout import elementwise_layout, exit_words
 from jitcore.ir.types import BOOL, COMPLEX, FLOAT, INT, ArrayType, ScalarType, array, strong
 from jitcore.kernels import plan
 from jitcore.ops.builder import canonical
@@ -159,17 +159,14 @@ class Native:
         exit = self.function(ctypes.addressof(context))
         self.kernels, self.calls = context.kernels, context.calls
         results: list[Any] = []
-        at = 0
-        for value in self.graph.exits[exit].values:
+        for value, at in zip(self.graph.exits[exit].values, exit_words(self.graph)[0][exit]):
             if isinstance(value.type, ScalarType):
                 size = value.type.dtype.itemsize
                 raw = ctypes.string_at(ctypes.addressof(out) + 8 * at, size)
                 number = np.frombuffer(raw, value.type.dtype)[0]
                 results.append(number.item() if value.type.weak else number)
-                at += 2 if size == 16 else 1
             else:
                 results.append(ctypes.cast(out[at], ctypes.py_object).value)
-                at += 1
         for slot in own:
             if slot:
                 ctypes.pythonapi.Py_DecRef(ctypes.py_object(ctypes.cast(slot, ctypes.py_object).value))

@@ -115,3 +115,97 @@ def test_an_iterator_that_a_local_has_too_is_left():
     assert any(isinstance(guard, g.Alone) for guard in trace_region(others).guards)
     others.shared = frozenset((0,))
     assert not any(isinstance(guard, g.Alone) for guard in trace_region(others).guards)
+
+
+def over(xs):
+    s = 0
+    for x in xs:
+        if x == 3:
+            continue
+        s = s * 3 % 1009 + x
+    else:
+        s += 100
+    return s, x
+
+
+def counted(xs, ys):
+    s = 0.0
+    for i, (x, y) in enumerate(zip(xs, ys), 3):
+        s += i * x - y
+    return s, i
+
+
+def strictly(xs, ys):
+    s = 0.0
+    for x, y in zip(xs, ys, strict=True):
+        s += x - y
+    return s
+
+
+def backwards(xs):
+    s = 0
+    for x in reversed(xs):
+        s = s * 3 % 1009 + x
+    return s, x
+
+
+NUMBERS = {"list": list(range(9)), "tuple": tuple(range(2, 13)), "bytes": b"some bytes", "array": np.arange(3, 12),
+           "floats": [0.5 * k for k in range(9)], "reals": np.arange(8.0), "strided": np.arange(20)[::-2],
+           "narrow": np.arange(9, dtype="i4"), "numpy": [np.float32(k) for k in range(9)]}
+
+
+@pytest.mark.parametrize("op", ["FOR_ITER", "JUMP_BACKWARD"])
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_sequences_go_on(kind, op):
+    xs = NUMBERS[kind]
+    for func, args in ((over, (xs,)), (backwards, (xs,)), (counted, (xs, NUMBERS["floats"])),
+                       (counted, (range(20), xs)), (strictly, (xs, xs))):
+        expected = func(*args)
+        for times in (1, 2, 6):
+            if times > 1 or op != "FOR_ITER":
+                trace, exit, result = Inside(func, *args).go_from(op, times)
+                assert exit.kind == "return"
+                same(result, expected)
+                assert any(isinstance(guard, g.Alone) for guard in trace.guards)
+
+
+def test_a_list_that_shrank_has_come_to_its_end():
+    for func, times, seen in ((over, 5, [1, 2, 4, 5]), (backwards, 2, [9])):
+        run = Inside(func, [1, 2, 4, 5, 6, 9])
+        unit, slots, _ = run.stop("FOR_ITER", times)
+        del slots[0][2:]
+        trace = run.region(unit)
+        exit, objects = run.enter(trace, unit)
+        assert exit.kind == "return"
+        same(objects[0], func(seen))
+
+
+def fails_at(xs, ys):
+    s = 0.0
+    for i, (x, y) in enumerate(zip(xs, ys)):  # noqa: B007
+        s += x / y
+    return s, i
+
+
+@pytest.mark.parametrize("zero", [2, 3, 6])
+@pytest.mark.parametrize("times", [1, 2])
+def test_iterators_are_made_again(zero, times):
+    ys = [float(k - zero) for k in range(7)]
+    run = Inside(fails_at, NUMBERS["floats"], ys)
+    with pytest.raises(ZeroDivisionError):
+        run.go_from("FOR_ITER", times)
+    assert run.frame.slots[run.frame.code.names.index("i")] == zero
+
+
+def test_an_item_of_another_type_is_left_to_the_interpreter():
+    ys = [float(k + 1) for k in range(7)]
+    run = Inside(fails_at, NUMBERS["floats"], ys)
+    trace, _, _ = run.go_from("FOR_ITER", 2)
+    for k, item in ((2, 5), (4, 2**70), (6, True), (5, 1j), (3, np.float64(2))):
+        xs = NUMBERS["floats"][:k] + [item] + NUMBERS["floats"][k:]
+        again = Inside(fails_at, xs, ys, traces=run.traces)
+        found, exit, result = again.go_from("FOR_ITER", 2)
+        assert found is trace and exit.kind == "leave"
+        same(result, fails_at(xs, ys))
+    again = Inside(fails_at, [*NUMBERS["floats"], "x"], ys, traces=run.traces)      # not reached
+    assert again.go_from("FOR_ITER", 2)[1].kind == "return"

@@ -107,6 +107,22 @@ CASES = [
 ]
 
 
+OBJECTS = [
+    ("%9: int = count %0", ([1, 2.0], 0), 2), ("%9: int = byte %0, %1", (b"ab", 1), 98),
+    ("%9: object = item %0, %1 {of='list'}", ([1, "x"], 1), "x"),
+    ("%9: object = item %0, %1 {of='tuple'}", (("y", 2), 0), "y"),
+    ("%9: float = number %0 !2", (2.5, 0), 2.5), ("%9: float = number %0 !2", (2, 0), "exit 2"),
+    ("%9: int = number %0 !2", (True, 0), "exit 2"), ("%9: int = number %0 !2", (2**63, 0), "exit 2"),
+    ("%9: float64 = number %0 !2", (np.float64(2), 0), np.float64(2)),
+    ("%9: float = number %0 !2", (np.float64(2), 0), "exit 2"),
+]
+
+
+@pytest.mark.parametrize("line, inputs, expected", OBJECTS)
+def test_python_sequences(line, inputs, expected):
+    same(result(line, *inputs, head="input %0: object\ninput %1: int"), expected)
+
+
 @pytest.mark.parametrize("lines, inputs, wanted", CASES)
 def test_opcode(lines, inputs, wanted):
     extra = ""

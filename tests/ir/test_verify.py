@@ -45,9 +45,15 @@ b0:
   check %22 !0
   same %3, %3 !0
   poll !0
+  finite %18 !4
+  %27: bool = asks_under
   %24: object = object @0
   %25: float64 = call %24, %9 {callee=0, template=(('v', 0), ('v', 1)), kwnames=('x',)} !0
   %26: uint64 = cast.L %18 !0
+  %27: int = count %24
+  %28: object = item %24, %16 {of='list'}
+  %29: float64 = number %28 !0
+  %33: int = byte %24, %16
   branch %22 b1(%3, %20), b2()
 b1(%30: int, %31: float64[1C] (%30)):
   %32: int = idx.add %30, %3
@@ -58,6 +64,7 @@ exit 0: restart
 exit 1: leave unit=4 values(%0, %8) locals[v0, slice(v1, None, null)]
 exit 2: return values(%9) result=dict('a', v0)
 exit 3: call unit=2 next=4 site='call' arg=1 operands[s0]
+exit 4: goto to=b2
 """
 
 
@@ -80,7 +87,7 @@ BROKEN = [
     ("I2", "values(%0, %8)", "values(%0, %9)"),
     ("I2", "  exit 2", "  %40: int = idx.add %32, %3\n  exit 2"),
     ("I2", "values(%9) result", "values(%32) result"),
-    ("I2", "jump b2()", "jump b3()\nb3:\n  branch %33 b2(), b2()\nb4:\n  %33: bool = const True\n  jump b2()"),
+    ("I2", "jump b2()", "jump b3()\nb3:\n  branch %43 b2(), b2()\nb4:\n  %43: bool = const True\n  jump b2()"),
     ("I2", "(%3, %4)\ninput", "(%3, %32)\ninput"),
     ("I2", "branch %22 b1(%3, %20)", "branch %22 b1(%32, %20)"),
     ("I3", "  jump b2()\n", ""),
@@ -91,6 +98,8 @@ BROKEN = [
     ("I4", "cast.d %2", "kast.d %2"),
     ("I4", "bcast %3, %5 !0", "bcast %3, %5"),
     ("I4", "splat %18", "splat %18 !0"),
+    ("I4", "of='list'", "of='dict'"),
+    ("I4", "number %28 !0", "number %28"),
     ("I4", "{axis=1}", "{axis=2}"),
     ("I4", "dd->d", "dd=>d"),
     ("I4", "idx.add", "idx.pow"),
@@ -117,6 +126,10 @@ BROKEN = [
     ("I5", "view.slice %0, %13, %12", "view.slice %0, %13"),
     ("I5", "cast.d %2", "cast.d %2, %2"),
     ("I5", "splat %18", "splat %3"),
+    ("I5", "count %24", "count %3"),
+    ("I5", "item %24, %16", "item %24, %18"),
+    ("I5", "byte %24, %16", "byte %24"),
+    ("I5", "number %28", "number %27"),
     ("I5", "iota %18, %18", "iota %18, %13"),
     ("I5", "idx.add %30, %3", "idx.add %30, %2"),
     ("I5", "py.lt %2, %2", "py.lt %2, %0"),
@@ -130,6 +143,9 @@ BROKEN = [
     ("I6", "%23: float = unbox", "%23: int = unbox"),
     ("I6", "float64[1C] (%4) = reduce", "float64[2C] (%4, %4) = reduce"),
     ("I6", "%22: bool = py.lt", "%22: bool_ = py.lt"),
+    ("I6", "%27: int = count", "%27: float = count"),
+    ("I6", "%28: object = item", "%28: int = item"),
+    ("I6", "%29: float64 = number", "%29: object = number"),
     ("I6", "float64[1C] (%3) = iota", "float64[1F] (%3) = iota"),
     ("I7", "float64[2A] (%7, %8)", "float64[2A] (%7)"),
     ("I7", "float64[1C] (%3) = splat", "float64[1C] (%18) = splat"),
@@ -146,8 +162,15 @@ BROKEN = [
     ("I9", "site='call' ", ""),
     ("I9", "leave unit=4", "leave unit=4 operands[v0]"),
     ("I9", "dict('a', v0)", "dict(v0)"),
+    ("I9", "dict('a', v0)", "iter_at(v0)"),
+    ("I9", "dict('a', v0)", "zip()"),
     ("I9", "exit 0: restart", "exit 0: restart values(%0)"),
     ("I9", "operands[s0]", "operands[tuple(v0)]"),
+    ("I5", "finite %18", "finite %13"),
+    ("I6", "%27: bool = asks_under", "%27: int = asks_under"),
+    ("I9", "goto to=b2", "goto"),
+    ("I10", "goto to=b2", "goto to=b1 values(%3)"),
+    ("I11", "b1(%3, %20), b2()", "b1(%3, %20), b1(%3, %20)"),
     ("I10", "branch %22", "branch %3"),
     ("I10", "b1(%3, %20)", "b1(%3)"),
     ("I10", "b1(%3, %20)", "b1(%3, %0)"),

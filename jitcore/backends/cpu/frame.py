@@ -14,6 +14,7 @@ from llvmlite import ir
 
 from jitcore.backends.base import Part
 from jitcore.backends.cpu.emit import I32, I64, PTR, Unit, advance, entry_alloca, i32, i64, start, word
+from jitcore.backends.cpu.exits import Exits
 from jitcore.backends.cpu.loops import Unsupported
 from jitcore.backends.scalar import LLVMBuilder
 from jitcore.ir.graph import Graph, Value
@@ -50,8 +51,8 @@ class Frame:
         self.b: ir.IRBuilder = start(self.function)
         self.scalar = LLVMBuilder(self.b, unit.hook)
         self.values: dict[Value, Scalar | Arr | ir.Value] = {}
-        self.n_own = self.n_out = 0
-        self._plain_exits: dict[int, ir.Block] = {}
+        self.n_own = 0
+        self.exits = Exits(self)
         self.inp, self.out, self.own = (self.b.load(word(self.b, self.ctx, k), typ=PTR) for k in range(3))
         self.events: ir.Value | None = None
         if any(node.op == "poll" for node in graph.nodes()):
@@ -189,37 +190,12 @@ class Frame:
     # -- exits --------------------------------------------------------------------------------------
     def leave(self, exit: int) -> None:
         """Ends the block: writes the exit's values and returns its index."""
-        at, before = 0, dict(self.made)
-        for value in self.graph.exits[exit].values:
-            type, slot = value.type, word(self.b, self.out, at)
-            if isinstance(type, ScalarType):
-                self.write_word(self.number(value), type, slot)
-                at += 2 if canonical(type.dtype.char) == "D" else 1
-            elif isinstance(type, ArrayType):
-                self.b.store(self.object_of(self.array(value), True), slot)
-                at += 1
-            else:
-                found = self.values[value]
-                self.b.store(found, slot)
-                at += 1
-        self.made = before
-        self.n_out = max(self.n_out, at)
-        self.b.ret(i32(exit))
+        self.exits.write(exit)
 
     def leave_if(self, condition: ir.Value, exit: int) -> None:
         """Takes ``exit`` where the ``i1`` holds; goes on otherwise."""
         go_on = self.function.append_basic_block("on")
-        if self.graph.exits[exit].values:
-            out = self.function.append_basic_block(f"exit{exit}")
-            self.branch(condition, out, go_on)
-            self.move_to(out)
-            self.leave(exit)
-        else:
-            known = self._plain_exits.get(exit)
-            if known is None:
-                known = self._plain_exits[exit] = self.function.append_basic_block(f"exit{exit}")
-                ir.IRBuilder(known).ret(i32(exit))
-            self.branch(condition, known, go_on)
+        self.branch(condition, self.exits.target(exit), go_on)
         self.move_to(go_on)
 
     def branch(self, condition: ir.Value, rare: ir.Block, usual: ir.Block) -> None:

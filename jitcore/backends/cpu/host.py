@@ -30,6 +30,8 @@ from jitcore.ops.op import Op
 _WRITEABLE, _WARN_ON_WRITE = 0x0400, -(1 << 31)
 #: ``ob_type`` in PyObject, and where float and NumPy scalar objects hold their number.
 _TYPE, _NUMBER = 8, 16
+#: Where sequences hold their size, lists and tuples their items (a list: a pointer to them), bytes their bytes.
+_SIZE, _ITEMS, _BYTES = 16, tuple.__basicsize__, bytes.__basicsize__ - 1
 
 
 class Host:
@@ -114,7 +116,8 @@ class Host:
                 frame.leave_if(frame.b.icmp_unsigned("!=", frame.helper("jc_reports_test"), i32(0)), node.exit or 0)
             return frame.scalar.load(canonical(sig[-1]), out)
         if node.exit is not None and op.reports_for(sig):
-            self._look(result, args, node.exit, op.name, "under" in op.reports_for(sig))
+            under = "under" in op.reports_for(sig) and "under" in node.attrs.get("reports", ("under",))
+            self._look(result, args, node.exit, op.name, under)
         return result
 
     def _look(self, result: Scalar, args: list[Scalar], exit: int, name: str, under: bool) -> None:
@@ -175,7 +178,7 @@ class Host:
                 fits = frame.b.icmp_signed(">=", x.raw, i64(0))
             frame.leave_if(frame.b.not_(fits), node.exit or 0)
         if node.exit is not None and dtype in "efFD" and x.dtype not in "?":
-            self._look(result, [x], node.exit, "", True)
+            self._look(result, [x], node.exit, "", "under" in node.attrs.get("reports", ("under",)))
         return result
 
     # -- shapes -----------------------------------------------------------------------------------
@@ -213,6 +216,16 @@ class Host:
 
     def _do_check(self, node: Node) -> None:
         self.frame.leave_if(self.frame.b.not_(self.frame.number(node.operands[0]).raw), node.exit or 0)
+
+    def _do_finite(self, node: Node) -> None:
+        s = self.frame.scalar
+        for part in (p for x in self._numbers(node) for p in parts_of(s, x)):
+            finite = s.cmp("<", s.fabs(part), s.const(part.dtype, float("inf")))
+            self.frame.leave_if(s.not_(finite).raw, node.exit or 0)
+
+    def _do_asks_under(self, node: Node) -> Scalar:
+        b = self.frame.b
+        return Scalar("?", b.icmp_unsigned("!=", self.frame.helper("jc_underflow_asked"), i32(0)))
 
     def _do_poll(self, node: Node) -> None:
         """One look at the word that CPython's evaluator looks at; the rest only when something is asked."""
@@ -255,6 +268,29 @@ class Host:
 
     def _do_point(self, node: Node) -> None:
         self.frame.fallback = node.exit or 0
+
+    # -- Python's sequences -------------------------------------------------------------------------
+    def _do_count(self, node: Node) -> Scalar:
+        b = self.frame.b
+        return Scalar("l", b.load(advance(b, self.frame.values[node.operands[0]], i64(_SIZE)), typ=I64))
+
+    def _do_item(self, node: Node) -> ir.Value:
+        frame, b = self.frame, self.frame.b
+        items = advance(b, frame.values[node.operands[0]], i64(_ITEMS))
+        if node.attrs["of"] == "list":
+            items = b.load(items, typ=PTR)
+        return b.load(advance(b, items, b.mul(frame.length(node.operands[1]), i64(8))), typ=PTR)
+
+    def _do_byte(self, node: Node) -> Scalar:
+        frame, b = self.frame, self.frame.b
+        place = advance(b, frame.values[node.operands[0]], b.add(frame.length(node.operands[1]), i64(_BYTES)))
+        return Scalar("l", b.zext(b.load(place, typ=ir.IntType(8)), I64))
+
+    def _do_number(self, node: Node) -> Scalar:
+        assert node.result is not None
+        found = self._checked(self.frame.values[node.operands[0]], node.result, node.exit or 0)
+        assert isinstance(found, Scalar)
+        return found
 
     # -- calls ------------------------------------------------------------------------------------
     def _do_call(self, node: Node) -> Scalar | Arr | ir.Value:

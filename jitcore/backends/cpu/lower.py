@@ -35,8 +35,8 @@ def lower(graph: Graph, plan: Plan, ops: Mapping[str, Op], name: str, *, precisi
     frame = Frame(unit, graph, symbol)
     _Lowering(frame, plan, ops, precision == "numpy").run()
     unit.hook.finish()
-    return Lowered(symbol, str(unit.module), plan, frame.n_out, frame.n_own, frame.has_work, tuple(frame.checked),
-                   unit.symbols, (*unit.keepalive, *graph.objects))
+    return Lowered(symbol, str(unit.module), plan, frame.exits.n_words, frame.n_own, frame.has_work,
+                   tuple(frame.checked), unit.symbols, (*unit.keepalive, *graph.objects))
 
 
 class _Lowering:
@@ -57,10 +57,12 @@ class _Lowering:
         for block in order:
             self.heads[block] = frame.function.append_basic_block(repr(block))
         frame.b.branch(self.heads[order[0]])
+        frame.exits.jump = self._jump
         for block in order:
             frame.move_to(self.heads[block])
             frame.made.clear()
             frame.fallback = 0
+            frame.exits.block = block
             self.phis[block] = [self._param(value) for value in block.params]
             for value in block.params:
                 self._param_value(value, self.phis[block][block.params.index(value)])
@@ -73,6 +75,7 @@ class _Lowering:
                 else:
                     host.emit(step)
             self._end(block)
+        frame.exits.finish()
 
     def _inputs(self) -> None:
         frame, at = self.frame, 0

@@ -75,14 +75,14 @@ class StoreCall(KernelCall):
         frame.add_to_counter(3)
 
     def _leave_if_crossing(self, overlap: ir.Value, step: ir.Value, strides: dict[int, list[ir.Value]]) -> None:
-        """NumPy copies one axis onto one that overlaps it in place, from one end; with different strides that is no
-        copy of what was there, but NumPy's own affair."""
+        """NumPy copies one axis onto one that overlaps it in place, from one end; with different strides in one
+        direction that is no copy of what was there, but NumPy's own affair."""
         if any(instr.kind == "ew" for instr in self.kernel.body):
             return
         b = self.frame.b
         for row in strides.values():
-            crossing = b.and_(b.icmp_signed("==", overlap, i32(_PARTIAL)), b.icmp_signed("!=", row[0], step))
-            self.frame.leave_if(crossing, self.exit)
+            differ = b.and_(b.icmp_signed("!=", row[0], step), b.icmp_signed(">=", b.xor(row[0], step), i64(0)))
+            self.frame.leave_if(b.and_(b.icmp_signed("==", overlap, i32(_PARTIAL)), differ), self.exit)
 
     def _overlap(self, target: Arr, lengths: ir.Value, steps: ir.Value, size: int,
                  strides: dict[int, list[ir.Value]]) -> ir.Value:

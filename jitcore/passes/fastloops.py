@@ -1,0 +1,264 @@
+"""Fast versions of innermost loops: trips that need no test of indices, overflow and pending events.
+
+Job: ``run`` puts a *gate* in front of each innermost loop of scalars and elements.  The gate finds out for how many
+trips (at most ``CHUNK``) every index lies in its array and no counter overflows, and lets a copy of the loop do those
+without these tests; then one trip of the loop as it was follows, which polls, and the gate is asked again.  So whatever
+can fail fails in the original loop, at its instruction and with its state.
+
+Invariants: the copy does what the loop would do; a trip that finds a check of its own failing before anything was
+stored goes back to its beginning in the original loop (a ``goto`` exit), so that reports of floating-point arithmetic
+are looked for where values end up, not after each operation; behind a store checks leave with exact state, as ever.
+Run once, after all other passes.
+"""
+from __future__ import annotations
+
+from jitcore.ir.dominance import dominators, reverse_postorder
+from jitcore.ir.graph import Block, Graph, Node, Terminator, Value
+from jitcore.ir.types import BOOL, INT, ArrayType, ScalarType
+from jitcore.ops.op import UNDER
+from jitcore.ops.table import OPS
+from jitcore.passes import dce
+from jitcore.passes.bounds import Bounds, Counter, counter_of
+from jitcore.passes.drift import Motion, never_negative
+from jitcore.passes.gates import Gate
+from jitcore.passes.loops import Copy, Loop, Repair, goto, innermost, jump, predecessors, redirect
+
+#: Nodes that a loop may have at most, and how many for each test that is saved.
+MOST_NODES, NODES_A_TEST = 500, 60
+_SCALAR = frozenset(("const", "object", "py", "idx", "unbox", "dim", "stride", "wrap", "check", "poll", "ew", "cast",
+                     "load", "store", "same", "view", "writable"))
+#: Operations whose result is infinite or NaN if one of the operands at these positions is.
+_SPREADING = {"add": (0, 1), "subtract": (0, 1), "multiply": (0, 1), "divide": (0,), "true_divide": (0,),
+              "square": (0,), "sqrt": (0,), "negative": (0,), "absolute": (0,), "fabs": (0,), "positive": (0,)}
+#: Operations that report exactly where the result is infinite or NaN and no operand is (or where it is tiny).
+_TOLD_BY_RESULT = frozenset(("add", "subtract", "multiply", "divide", "true_divide", "square", "sqrt"))
+
+
+def run(graph: Graph) -> int:
+    """Make fast versions in place; returns how many."""
+    found = [loop for loop in innermost(graph) if _fits(loop)]
+    made = 0
+    for loop in found:
+        made += _Version(graph, loop).make()
+    if made:
+        graph.blocks = reverse_postorder(graph)
+        dce.run(graph)
+    return made
+
+
+def _fits(loop: Loop) -> bool:
+    """Whether the loop computes with numbers and elements only."""
+    nodes = [node for block in loop.blocks for node in block.nodes]
+    params = (param for block in loop.blocks for param in block.params)
+    if len(nodes) > MOST_NODES or any(isinstance(param.type, ArrayType) for param in params):
+        return False
+    return any(node.op == "poll" for node in nodes) and all(
+        node.op in _SCALAR and (node.op == "view" or node.result is None or not isinstance(node.result.type, ArrayType))
+        for node in nodes)
+
+
+def _may_be_tiny(node: Node) -> bool:
+    """Whether NumPy can report underflow of the operation."""
+    if node.exit is None or node.op not in ("ew", "cast"):
+        return False
+    return node.op == "cast" or node.attrs["op"] not in OPS or UNDER in OPS[node.attrs["op"]].reports_for(
+        node.attrs["sig"])
+
+
+class _Version:
+    """Makes the fast version of one loop."""
+
+    def __init__(self, graph: Graph, loop: Loop) -> None:
+        self.graph, self.loop = graph, loop
+        self.counter: Counter | None = counter_of(loop)
+        self.bounds = Bounds(Motion(loop), self.counter, self._known())
+
+    def _known(self) -> set[Value]:
+        args: dict[Value, list[Value]] = {}
+        values: set[Value] = set()
+        for block in self.graph.blocks:
+            values.update(block.params)
+            values.update(node.result for node in block.nodes if node.result is not None)
+            assert block.terminator is not None
+            for target, given in block.terminator.targets:
+                for param, arg in zip(target.params, given):
+                    args.setdefault(param, []).append(arg)
+        for exit in self.graph.exits:
+            if exit.target is not None:
+                for param, arg in zip(exit.target.params, exit.values):
+                    args.setdefault(param, []).append(arg)
+        return never_negative(values, args)
+
+    # -- what is saved --------------------------------------------------------------------------------
+    def make(self) -> int:
+        saved = 0
+        size = 0
+        for block in self.loop.blocks:
+            for node in block.nodes:
+                size += 1
+                if node.op == "poll" or (node.exit is not None and (
+                        self.bounds.settles(node) or self._told_by_result(node))):
+                    saved += 1
+        if size > NODES_A_TEST * saved or any(isinstance(v.type, ArrayType) for v in self._leaving()):
+            return 0
+        self._build()
+        return 1
+
+    def _told_by_result(self, node: Node) -> bool:
+        return (node.op == "ew" and node.attrs["op"] in _TOLD_BY_RESULT and node.result is not None
+                and isinstance(node.result.type, ScalarType) and node.result.type.dtype.char in "fdFD")
+
+    # -- making it --------------------------------------------------------------------------------------
+    def _build(self) -> None:
+        graph, loop, head = self.graph, self.loop, self.loop.head
+        sources = predecessors(graph)[head]
+        gate = Gate(graph, head, self.bounds, self.counter, self._asks_under())
+        for source in sources:
+            redirect(source, head, gate.block)
+        self.gate_block = gate.block
+        copy = Copy(graph, loop)
+        front = graph.new_block()                   # the copy's head: are there trips left?
+        params = tuple(graph.add_param(front, param.type) for param in head.params)
+        inner = copy.blocks[head]
+        inner.params.clear()
+        copy.values.update(zip(head.params, params))
+        self.retry = goto(graph, head, params)
+        left = None if self.counter is not None else graph.add_param(front, INT)
+        test = gate.finish(front, params, left)
+        step: tuple[Value, ...] = ()
+        line = head.terminator.line if head.terminator is not None else 0
+        front.terminator = Terminator("branch", cond=test, targets=[(inner, ()), (head, params)], line=line)
+        if left is not None:
+            one = graph.add(inner, "const", (), INT, value=1, line=line).result
+            assert one is not None
+            fewer = graph.add(inner, "idx", (left, one), INT, fn="sub", line=line).result
+            assert fewer is not None
+            step = (fewer,)
+        stored: dict[Block, bool] = {head: False}
+        for block in loop.blocks:
+            self._block(copy, block, stored)
+        self._ends(copy, front, step)
+
+    def _asks_under(self) -> Value | None:
+        """Whether underflow is asked for, computed once, in the entry block; ``None`` if that makes no difference."""
+        if not any(_may_be_tiny(node) for block in self.loop.blocks for node in block.nodes):
+            return None
+        entry = self.graph.blocks[0]
+        node = next((node for node in entry.nodes if node.op == "asks_under"), None)
+        if node is None:
+            node = self.graph.add(entry, "asks_under", (), BOOL)
+        return node.result
+
+    def _block(self, copy: Copy, block: Block, stored: dict[Block, bool]) -> None:
+        """Copies the nodes of ``block``, less what the gate has settled."""
+        into, behind = copy.blocks[block], stored.get(block, False)
+        sinks: dict[Value, None] = {}
+
+        def look(line: int) -> None:
+            if sinks:
+                self.graph.add(into, "finite", tuple(sinks), None, exit=self.retry, line=line)
+                sinks.clear()
+
+        for node in block.nodes:
+            if node.op == "poll":
+                continue
+            settled = self.bounds.settled(node)
+            if settled is not None:
+                self._settled(copy, node, into, settled)
+                continue
+            if node.op == "store":
+                look(node.line)
+                behind = True
+            exit = node.exit
+            if exit is not None:
+                exit = copy.exit(exit) if behind else self.retry
+            told = exit is not None and not behind and self._told_by_result(node)
+            new = copy.node(node, into, None if told else exit)
+            if new.op in ("ew", "cast") and new.exit is not None:
+                new.attrs["reports"] = ("divide", "over", "invalid")
+            if new.op == "ew":
+                for k in _SPREADING.get(new.attrs["op"], ()):
+                    if told:
+                        sinks.pop(new.operands[k], None)
+            if told and new.result is not None:
+                sinks[new.result] = None
+        assert block.terminator is not None
+        look(block.terminator.line)
+        for target, _ in block.terminator.targets:
+            stored[target] = stored.get(target, False) or behind
+
+    def _settled(self, copy: Copy, node: Node, into: Block, settled: str) -> None:
+        """A node whose check always holds in the copy."""
+        assert node.result is not None
+        if settled == "wrap":
+            copy.values[node.result] = copy.all(node.operands)[0]
+            return
+        new = copy.node(node, into, None)
+        new.op, new.attrs = "idx", {"fn": settled}
+        new.operands = tuple(self._as_int(value, into) for value in new.operands)
+
+    def _as_int(self, value: Value, into: Block) -> Value:
+        if value.type == INT:
+            return value
+        found = self.graph.add(into, "py", (value,), INT, fn="int").result
+        assert found is not None
+        into.nodes.insert(-1, into.nodes.pop())
+        return found
+
+    def _ends(self, copy: Copy, front: Block, step: tuple[Value, ...]) -> None:
+        """The copy's jumps: ways back to ``front``, ways out through blocks that both versions share."""
+        graph, loop = self.graph, self.loop
+        outside = self._used_outside()
+        above = dominators(graph)
+        home = {value: block for block in loop.blocks for value in [*block.params, *(
+            node.result for node in block.nodes if node.result is not None)]}
+        places: dict[Block, dict[Value, Value]] = {}
+        for block in loop.blocks:
+            end, into = block.terminator, copy.blocks[block]
+            assert end is not None
+            if block is loop.head and self.counter is not None:     # the test has been made
+                jump(into, copy.blocks[self.counter.body], copy.all(self.counter.args), end.line)
+                continue
+            exit = None if end.exit is None else copy.exit(end.exit)
+            new = Terminator(end.kind, exit, None if end.cond is None else copy.all((end.cond,))[0], [], end.line)
+            for k, (target, args) in enumerate(end.targets):
+                if target is self.gate_block:
+                    new.targets.append((front, (*copy.all(args), *step)))
+                elif target in loop.inside:
+                    new.targets.append((copy.blocks[target], copy.all(args)))
+                else:
+                    carried = [v for v in outside if home[v] in above[block]]
+                    carried += [v for v in args if v in home and v not in carried]
+                    both = graph.new_block()
+                    own = {v: graph.add_param(both, v.type) for v in carried}
+                    jump(both, target, tuple(own.get(v, v) for v in args), end.line)
+                    end.targets[k] = (both, tuple(carried))
+                    new.targets.append((both, copy.all(tuple(carried))))
+                    places[both] = own
+            into.terminator = new
+        if places and outside:
+            graph.blocks = reverse_postorder(graph)
+            Repair(graph, loop, places).run(set(outside))
+
+    def _leaving(self) -> list[Value]:
+        """What the loop defines and hands on."""
+        ends = [block.terminator for block in self.loop.blocks if block.terminator is not None]
+        args = [v for end in ends for target, args in end.targets if target not in self.loop.inside for v in args]
+        return self._used_outside() + [v for v in args if v in self.loop.defined]
+
+    def _used_outside(self) -> list[Value]:
+        """What the loop defines and something behind it uses, in order of definition."""
+        graph, loop = self.graph, self.loop
+        used: set[Value] = set()
+        for block in graph.blocks:
+            if block in loop.inside:
+                continue
+            for node in block.nodes:
+                used.update(node.uses())
+                used.update(graph.exit_uses(node.exit))
+            end = block.terminator
+            if end is not None:
+                used.update(end.uses())
+                used.update(graph.exit_uses(end.exit))
+        return [value for block in loop.blocks for value in
+                [*block.params, *(node.result for node in block.nodes if node.result is not None)] if value in used]
