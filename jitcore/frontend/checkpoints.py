@@ -49,4 +49,5 @@ def _exit(builder: Builder, frames: list[Frame], first_free: int) -> Exit:
 def _is_plain_call(frame: Frame, caller: Frame) -> bool:
     """Whether an inlined call can be made a call of the interpreter's: its result is pushed, and that is all."""
     following = caller.code.instructions[caller.index]
-    return frame.deliver == "push" and frame.yields is None and frame.code.is_function and not following.mid
+    return frame.deliver == "push" and frame.yields is None and frame.making is None and frame.code.is_function and (
+        not following.mid)
