@@ -17,6 +17,7 @@ from jitcore.frontend.adoption import Adopted
 from jitcore.frontend.builder import Builder, CannotPin
 from jitcore.frontend.checkpoints import exit_to, take
 from jitcore.frontend.exits import ExitMaker, Unbuildable
+from jitcore.frontend.learning import Learned, Site
 from jitcore.frontend.matching import owner_of
 from jitcore.frontend.meeting import Meeting, Relooped
 from jitcore.frontend.protocol import Leaves, Raises, Unsupported
@@ -25,6 +26,7 @@ from jitcore.frontend.sites import site
 from jitcore.frontend.snapshot import Left
 from jitcore.frontend.state import Frame, State
 from jitcore.frontend.values import (
+    UNBOUND,
     Abstract,
     Array,
     Iterator,
@@ -35,6 +37,7 @@ from jitcore.frontend.values import (
     Raised,
     Scalar,
     Set,
+    TypedList,
     View,
 )
 from jitcore.guards.guard import Guard
@@ -73,14 +76,16 @@ class Choices:
 
     ``cuts``: instructions of the region's own frame that are not looked into, by unit.  ``native`` and ``left``: loops
     (code object and first instruction) that are compiled as loops, and that no region contains; ``storing`` are those
-    that store into visible arrays.  ``seen``: instructions of the region's own frame whose exceptions are seen as
-    objects, and so not caught in the region.
+    that store into visible arrays.  ``lists``: the instructions that make lists of run-time length, and their items.
+    ``seen``: instructions of the region's own frame whose exceptions are seen as objects, and so not caught in the
+    region.
     """
 
     cuts: dict[int, Cut] = field(default_factory=dict)
     native: set[tuple[object, int]] = field(default_factory=set)
     left: set[tuple[object, int]] = field(default_factory=set)
     storing: set[tuple[object, int]] = field(default_factory=set)
+    lists: dict[Site, Learned] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)
 
 
@@ -243,7 +248,7 @@ class Machine:
         if self.depth > 1 and likely is not None:
             (other if likely else self.state).unlikely = True
         self.builder.block = yes
-        self.meeting.wait(no, other)
+        self.meeting.wait(no, other, True)
         return other
 
     # -- ends of paths ----------------------------------------------------------------------------
@@ -251,6 +256,11 @@ class Machine:
         """The running path ends in exit number ``exit``; 0: back to the entry, the interpreter does it all."""
         self.builder.block.terminator = Terminator("exit", exit=exit, line=self.builder.line)
         self._ended = True
+
+    def raises(self) -> Abstract:
+        """The present instruction is sure to raise: the running path ends in front of it.  Gives something to push."""
+        self.end(self.failing())
+        return UNBOUND
 
     def end_by_return(self, value: Abstract) -> None:
         """The region's own frame returns ``value``."""
@@ -289,8 +299,14 @@ class Machine:
         """The present instruction stores into an array; ``own``: one that nothing outside can see."""
         state, owner = self.state, owner_of(target)
         state.stored |= not own
-        if not own or state.checkpoint is None or owner in state.checkpoint.arrays:
+        if not own or state.checkpoint is None or owner in state.checkpoint.held:
             state.checkpoint = None
+
+    def note_change(self, l: TypedList) -> None:
+        """The present instruction changes a list: one that the last checkpoint may hold ends that."""
+        point, node = self.state.checkpoint, l.value.node
+        if point is None or l.value in point.held or node is None or node.op not in ("list_new", "list_fill"):
+            self.state.checkpoint = None
 
     def _to_checkpoint(self) -> int:
         """The exit that leads to the last checkpoint; 0 where there is none."""

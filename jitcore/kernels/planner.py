@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from jitcore.ir.graph import Graph, Node, Value
-from jitcore.ir.opcodes import WRITES
+from jitcore.ir.opcodes import OPCODES, WRITES
 from jitcore.ir.types import ArrayType
 from jitcore.kernels.ir import Instr, Kernel, Output, Plan, Reduction, Step, Store
 from jitcore.kernels.reductions import MOST, axes_of, chunk_of, is_native, loop_dtype
@@ -151,8 +151,8 @@ class _Attempt:
         else:
             for value in (*node.operands, *self.graph.exit_uses(node.exit)):
                 self._need(value)
-        if node.op in WRITES:
-            while self.waiting:
+        if node.result is None and not OPCODES[node.op].pure and node.op != "point":
+            while self.waiting:         # what fails leaves at a state from before it
                 self._flush(self.waiting[0])
         if node.op == "point":
             self.point = node.exit

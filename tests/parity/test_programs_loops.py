@@ -36,7 +36,6 @@ NOT_NATIVE: dict[str, str] = {
     "edit_distance": "min() of NumPy scalars in a loop",
     "gauss_seidel": "max() of a float and a NumPy scalar in a loop",
     "metropolis": "a method of a Generator in a loop",
-    "levenshtein": "loops over bytes, and lists that grow in loops",
 }
 
 
