@@ -9,6 +9,7 @@ from jitcore.frontend.builder import Builder
 from jitcore.frontend.exits import ExitMaker, Unbuildable
 from jitcore.frontend.matching import owners_of
 from jitcore.frontend.state import Checkpoint, Frame, State
+from jitcore.frontend.values import Abstract
 from jitcore.ir.graph import Exit
 
 
@@ -29,6 +30,19 @@ def exit_to(builder: Builder, point: Checkpoint, first_free: int) -> int:
         except Unbuildable:
             pass
     return point.exit
+
+
+def exit_at_jump(builder: Builder, frame: Frame, locals: list[Abstract], stack: list[Abstract], next_unit: int,
+                 first_free: int) -> int:
+    """The number of an exit at a jump of the region's own frame that leads to ``next_unit``; 0 if none can be made."""
+    maker = ExitMaker(builder)
+    try:
+        exit = Exit("leave", (), frame.instr.unit, next_unit, maker.slots(locals, first_free), maker.stack(stack),
+                    reason="the interpreter decides", line=frame.instr.line)
+    except Unbuildable:
+        return 0
+    exit.values = maker.values
+    return builder.graph.add_exit(exit)
 
 
 def _exit(builder: Builder, frames: list[Frame], first_free: int) -> Exit:

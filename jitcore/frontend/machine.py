@@ -15,11 +15,11 @@ from jitcore.errors import REASONS
 from jitcore.frontend import exceptions
 from jitcore.frontend.adoption import Adopted
 from jitcore.frontend.builder import Builder, CannotPin
-from jitcore.frontend.checkpoints import exit_to, take
+from jitcore.frontend.checkpoints import exit_at_jump, exit_to, take
 from jitcore.frontend.exits import ExitMaker, Unbuildable
 from jitcore.frontend.learning import Learned, Site
 from jitcore.frontend.matching import owner_of
-from jitcore.frontend.meeting import Meeting, Relooped
+from jitcore.frontend.meeting import Meeting
 from jitcore.frontend.protocol import Leaves, Raises, Unsupported
 from jitcore.frontend.registry import HANDLERS, LEFT
 from jitcore.frontend.sites import site
@@ -112,6 +112,7 @@ class Machine:
         self.adopted = Adopted(builder)
         self._ended = False
         self._announced: dict[Block, int] = {}
+        self._before: tuple[list[Abstract], list[Abstract]] = ([], [])
         builder.failing, builder.failing_array = self.failing, self.failing_array
         self._paths = 1
         self._steps = 0
@@ -148,9 +149,11 @@ class Machine:
         self.builder.line = frames[0].instr.line
         self._steps += 1
         stack = frame.stack[:]
-        if not instr.mid and (self.meeting.active or self.state.stored) and (
-                self.state.checkpoint is None or self.state.checkpoint.exit == 0):
-            self.state.checkpoint = take(self.state)
+        if not instr.mid:
+            self._before = (frame.locals[:], stack)
+            if (self.meeting.active or self.state.stored) and (
+                    self.state.checkpoint is None or self.state.checkpoint.exit == 0):
+                self.state.checkpoint = take(self.state)
         try:
             if self._steps > MAX_INSTRUCTIONS:
                 raise Refused(REASONS["budget"], frames[0].instr.line, "budget")
@@ -313,6 +316,16 @@ class Machine:
         point = self.state.checkpoint
         return 0 if point is None else exit_to(self.builder, point, self.first_free)
 
+    def poll(self, next_unit: int) -> None:
+        """A look at pending events at a jump back.  It leaves there; where it is another thread's turn alone, the
+        dispatcher goes on at ``next_unit`` with all inputs read anew."""
+        exit = self.failing()
+        if self.depth == 1:
+            exit = exit_at_jump(self.builder, self.frame, *self._before, next_unit, self.first_free)
+        if exit == 0 and self.state.stored:
+            raise Unsupported("a look at pending events behind a store that cannot be undone")
+        self.builder.emit_check("poll", (), exit, exact=True)
+
     def catch(self, error: Raised) -> bool:
         """Raise ``error`` in the running frame: True if the path goes on in a handler of its frames, else nothing has
         changed."""
@@ -349,14 +362,11 @@ class Machine:
     def _way_back(self) -> int | None:
         """An exit to where the interpreter can do the present instruction, or the whole call, itself."""
         if not self.state.stored:
-            return 0
+            return self._to_checkpoint() if self.meeting.active else 0
         return self._to_checkpoint() or None
 
     def _give_up(self, frame: Frame, instr: Instr, reason: str, leave: bool) -> None:
         """The instruction cannot be in the region: end the path there, or cut the inlined call it is in."""
-        if self.state.frames[0].loops:
-            first = self.state.frames[0].loops[0][0]
-            raise Relooped((self.state.frames[0].code.code, first), "left")
         if self.depth > 1:
             raise Restart(self.outer_unit, Cut(reason, frame.file, frame.line))
         cut = self.cuts.get(instr.unit)

@@ -126,9 +126,11 @@ class _Comparison:
 
     def pair(self, a: Abstract, b: Abstract, at: Place) -> None:
         a, b = plain(a), plain(b)
-        if a is b and (a.source is not None or (type(a) not in _PARTS and not isinstance(a, Array))):
+        if a.source is not None and (a is b or a.source == b.source):
+            if isinstance(a, (Array, Lazy)):        # elsewhere one of them may stand for another array
+                self.seen(a, b)
             return
-        if a.source is not None and a.source == b.source:
+        if a is b and type(a) not in _PARTS and not isinstance(a, Array):
             return
         if (type_a := number_type(a)) is not None:
             self.numbers(a, b, type_a, at)
@@ -147,11 +149,8 @@ class _Comparison:
             if a.obj is not b.obj and not (type(a.obj) in (str, bytes, tuple) and same_value(a.obj, b.obj)):
                 raise Different
             return
-        if id(a) in self._pairs or id(b) in self._back:
-            if self._pairs.get(id(a)) is not b or self._back.get(id(b)) is not a:
-                raise Different
+        if self.seen(a, b):
             return
-        self._pairs[id(a)], self._back[id(b)] = b, a
         if isinstance(a, Array):
             assert isinstance(b, Array)
             self.arrays(a, b, at)
@@ -168,6 +167,15 @@ class _Comparison:
                 self.parts(getattr(a, part), getattr(b, part), (*at, part))
         elif a is not b:
             raise Different
+
+    def seen(self, a: Abstract, b: Abstract) -> bool:
+        """Whether the two have been met as a pair; they must not have been met with others."""
+        if id(a) in self._pairs or id(b) in self._back:
+            if self._pairs.get(id(a)) is not b or self._back.get(id(b)) is not a:
+                raise Different
+            return True
+        self._pairs[id(a)], self._back[id(b)] = b, a
+        return False
 
     def numbers(self, a: Abstract, b: Abstract, type_a: ScalarType, at: Place) -> None:
         type_b = number_type(b)

@@ -35,7 +35,6 @@ NOT_NATIVE: dict[str, str] = {
     "prefix": "max() of NumPy scalars in a loop",
     "edit_distance": "min() of NumPy scalars in a loop",
     "gauss_seidel": "max() of a float and a NumPy scalar in a loop",
-    "metropolis": "a method of a Generator in a loop",
 }
 
 
