@@ -26,6 +26,7 @@
  *   arrays.c        arrays: called by native code
  *   views.c         views of arrays
  *   order.c         memory order of results
+ *   targets.c       stores into arrays that exist: overlap, scratch memory
  *   blocks.c        block loops: short runs of elements for fused kernels
  *   lists.c         lists of one item type: memory, and what becomes of them at exits
  *   listcalls.c     operations on whole lists

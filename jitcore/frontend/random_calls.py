@@ -2,7 +2,7 @@
 
 Job: ``find`` gives the rule for a method of ``Generator``.  Invariants: a draw is NumPy's own, bit for bit
 (``ops.random``); arguments for which NumPy would raise, or might, leave in front of the call; after a draw nothing can
-be begun anew (``Machine.note_store``).  Arrays of numbers (``size=``), other dtypes and ``out=`` are CALL sites.
+be begun anew (``Machine.note_draw``).  Arrays of numbers (``size=``), other dtypes and ``out=`` are CALL sites.
 Used by ``calls`` and ``attributes``.
 """
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _emit(m: Machine, draw: Draw, owner: Opaque, numbers: list[Abstract]) -> Abs
         raise Unsupported(f"{draw.name}: NumPy's own function cannot be had")
     operands: list[Value] = [m.builder.object_input(owner), *map(m.builder.as_value, numbers)]
     found = m.builder.emit("draw", tuple(operands), draw.result, exit=0, callee=m.builder.graph.add_object(draw))
-    m.note_store()
+    m.note_draw()
     return Scalar(found)
 
 
