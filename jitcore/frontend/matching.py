@@ -19,6 +19,7 @@ from jitcore.frontend.values import (
     Cell,
     Dict,
     Enumerate,
+    FlatIterator,
     Function,
     Iterator,
     Known,
@@ -51,7 +52,8 @@ _PARTS: dict[type, tuple[str, ...]] = {
     Range: ("start", "stop", "step"), RangeIterator: ("position", "stop", "step"), Method: ("func", "self_value"),
     NativeMethod: ("self_value",), Iterator: ("items", "over"), View: ("over",),
     Function: ("closure", "defaults", "kwdefaults"), Set: ("items",),
-    SequenceIterator: ("over", "position"), Enumerate: ("over", "position"), Zip: ("parts",),
+    SequenceIterator: ("over", "position"), Enumerate: ("over", "position"),
+    FlatIterator: ("over", "position"), Zip: ("parts",),
 }
 #: The parts that must be the same.
 _FIXED: dict[type, tuple[str, ...]] = {
