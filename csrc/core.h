@@ -1,4 +1,4 @@
-/* What frames.c, tables.c, dispatch.c, regions.c, flow.c, calls.c, testing.c and module.c say to one another.
+/* What the files from frames.c to module.c (jitcore.h lists them) say to one another.
  *
  * The order of the parts: frames know nothing of regions; tables hold regions; the dispatcher finds and
  * enters them; regions do what their exits ask for.  Ownership is stated as in jitcore.h.
@@ -230,13 +230,40 @@ JC_HIDDEN void jc_settle(jc_table *t);
 JC_HIDDEN int jc_misses_init(PyObject *module);
 
 /* ---- dispatch.c -------------------------------------------------------------------------------- */
+/* Marked calls on one another in a thread, before they run as if not marked. */
+#define JC_MAX_DEPTH 200
 /* How deep this thread is in marked calls on one another. */
 extern JC_HIDDEN _Thread_local int jc_depth
 #if defined(__linux__) && defined(__GNUC__)
     __attribute__((tls_model("initial-exec")))
 #endif
     ;
+/* Its calls enter jitcore now (not while it is held back in deep recursion). */
+extern JC_HIDDEN vectorcallfunc const jc_enter_function;
+static inline bool jc_function_enters(PyObject *func)
+{
+    return jc_function_entry(func) == jc_enter_function;
+}
+JC_HIDDEN bool jc_is_function(PyObject *o);
 JC_HIDDEN int jc_dispatch_init(PyObject *module);
+
+/* ---- discovery.c ------------------------------------------------------------------------------- */
+extern JC_HIDDEN bool jc_counting;      /* enable() holds */
+/* Counts an operation (weight 1, more for one that takes longer).  0, or -1 with an exception set: a signal's handler
+ * raised.  May run Python. */
+JC_HIDDEN int jc_count(int64_t weight);
+/* Counts a call that runs natively for the function that made it.  0, or -1 with an exception set.  May run Python. */
+JC_HIDDEN int jc_count_call(PyThreadState *ts);
+/* Called with the running frame of a function that has just been found hot and was marked; NULL for nothing to do.
+ * func [borrowed].  Sets no exception. */
+extern JC_HIDDEN void (*jc_hot_running)(PyThreadState *ts, PyObject *func, jc_frame *f);
+JC_HIDDEN int jc_discovery_init(PyObject *module);
+
+/* ---- entries.c --------------------------------------------------------------------------------- */
+/* Lets NumPy's calls pass through here: of the ufuncs of a tuple [borrowed] too.  0, or -1 with an exception set. */
+JC_HIDDEN int jc_entries_put_in(PyObject *tuple);
+JC_HIDDEN void jc_entries_take_out(void);
+JC_HIDDEN int jc_entries_init(PyObject *module);
 
 /* ---- testing.c --------------------------------------------------------------------------------- */
 JC_HIDDEN int jc_testing_init(PyObject *module);

@@ -16,7 +16,6 @@
 #include <alloca.h>
 
 #define SETTLED 64              /* calls that only met negative regions, after which the code is left alone */
-#define MAX_DEPTH 200           /* marked calls on one another in a thread, before they run as if not marked */
 
 _Thread_local int jc_depth
 #if defined(__linux__) && defined(__GNUC__)
@@ -25,6 +24,7 @@ _Thread_local int jc_depth
     ;
 
 static PyObject *enter(PyObject *func, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+vectorcallfunc const jc_enter_function = enter;
 
 /* ---- the subtype of `function` ----------------------------------------------------------------- */
 static PyObject *marked_reduce(PyObject *self, PyObject *unused)
@@ -69,7 +69,7 @@ static int ready_marked_type(void)
     return PyType_Ready(t) < 0 || PyDict_DelItemString(t->tp_dict, "__doc__") < 0 ? -1 : 0;
 }
 
-static bool is_function(PyObject *o)
+bool jc_is_function(PyObject *o)
 {
     return Py_IS_TYPE(o, &PyFunction_Type) || Py_IS_TYPE(o, &marked_type);
 }
@@ -152,7 +152,7 @@ static void set_marked(PyObject *func, bool marked)
 
 static PyObject *run_plain(PyObject *func, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
-    if (JC_UNLIKELY(jc_depth >= MAX_DEPTH)) {
+    if (JC_UNLIKELY(jc_depth >= JC_MAX_DEPTH)) {
         return run_held(func, args, nargsf, kwnames);
     }
     jc_depth++;
@@ -268,8 +268,16 @@ static PyObject *enter(PyObject *func, PyObject *const *args, size_t nargsf, PyO
         return run_plain(func, args, nargsf, kwnames);
     }
     PyThreadState *ts = jc_thread();
+    if (JC_UNLIKELY(jc_counting) && t->entry != NULL && t->entry->n > 0 && !t->entry->items[0]->plain) {
+        if (jc_count_call(ts) < 0) {
+            return NULL;
+        }
+        if ((t = jc_table_of(jc_function_code(func))) == NULL) {
+            return run_plain(func, args, nargsf, kwnames);
+        }
+    }
     t->n.calls++;
-    if (JC_UNLIKELY(jc_depth >= MAX_DEPTH || jc_observed(ts, t->code, jc_loop_tools))) {
+    if (JC_UNLIKELY(jc_depth >= JC_MAX_DEPTH || jc_observed(ts, t->code, jc_loop_tools))) {
         return run_plain(func, args, nargsf, kwnames);
     }
     PyObject **slots = alloca(((size_t)t->n_slots + 1) * sizeof *slots);
@@ -345,7 +353,7 @@ static PyObject *enter(PyObject *func, PyObject *const *args, size_t nargsf, PyO
 /* ---- for Python ---------------------------------------------------------------------------------- */
 static bool check_function(PyObject *func)
 {
-    if (!is_function(func)) {
+    if (!jc_is_function(func)) {
         PyErr_Format(PyExc_TypeError, "expected a Python function, not %.100s", Py_TYPE(func)->tp_name);
         return false;
     }
@@ -415,7 +423,7 @@ static PyObject *unmark(PyObject *module, PyObject *func)
 
 static PyObject *is_marked(PyObject *module, PyObject *func)
 {
-    return PyBool_FromLong(is_function(func) && is_marked_now(func));
+    return PyBool_FromLong(jc_is_function(func) && is_marked_now(func));
 }
 
 static PyMethodDef methods[] = {

@@ -47,6 +47,11 @@ static inline PyThreadState *jc_thread(void)
 #endif
 }
 
+static inline PyInterpreterState *jc_thread_interpreter(PyThreadState *ts)
+{
+    return ts->interp;
+}
+
 /* Where the thread's current frame is kept. */
 #if JC_V313
 #define JC_CURRENT(ts) ((ts)->current_frame)
@@ -148,6 +153,26 @@ static inline bool jc_frame_is_python(const jc_frame *f)
 #else
     return f->owner != FRAME_OWNED_BY_CSTACK;
 #endif
+}
+
+/* The innermost Python frame of the thread; NULL for none. */
+static inline jc_frame *jc_frame_current(PyThreadState *ts)
+{
+    jc_frame *f = JC_CURRENT(ts);
+    while (f != NULL && !jc_frame_is_python(f)) {
+        f = f->previous;
+    }
+    return f;
+}
+
+/* The Python frame that called f; NULL for none. */
+static inline jc_frame *jc_frame_back(const jc_frame *f)
+{
+    jc_frame *back = f->previous;
+    while (back != NULL && !jc_frame_is_python(back)) {
+        back = back->previous;
+    }
+    return back;
 }
 
 /* ---- instruction pointer ------------------------------------------------------------------------- */

@@ -93,7 +93,7 @@ static int compile_attr(jc_guard_op *op, PyObject *name, PyObject *type)
         return bad("a type with its own __getattribute__");
     }
     op->ptr2 = type;    /* only compared, behind a guard on the type's version */
-    if (found == NULL || PyFunction_Check(found) || Py_IS_TYPE(found, &PyMethodDescr_Type)
+    if (found == NULL || PyObject_TypeCheck(found, &PyFunction_Type) || Py_IS_TYPE(found, &PyMethodDescr_Type)
         || Py_IS_TYPE(found, &PyMemberDescr_Type)) {
         return 0;
     }

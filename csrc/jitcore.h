@@ -6,6 +6,8 @@
  *   tables.c        what is known of each code object: its regions and counters
  *   misses.c        what C asks of Python: a region for a state, leaving a code object alone
  *   dispatch.c      marked functions: the entry, arguments, misses, recursion
+ *   discovery.c     hot functions without marks: what ran in each
+ *   entries.c       NumPy's entry points, where that is seen
  *   regions.c       the type `Region`
  *   flow.c          running a region and what its exits ask for, from region to region
  *   calls.c         the operations of CALL sites, done through the C API

@@ -99,3 +99,20 @@ def pool_limit(*args: Any) -> Any: ...
 def set_settle_handler(handler: SettleHandler | None) -> SettleHandler | None:
     """The handler is told of a code object that has met nothing but negative regions in many calls; gives the one
     before."""
+
+DiscoveryHandler = Callable[[FunctionType, int], int]
+
+def start_discovery(ufuncs: tuple[Any, ...], limit: int) -> None:
+    """Counts the operations of NumPy for the functions they run in, from zero; ``limit``: when one is hot."""
+def stop_discovery() -> None:
+    """NumPy's tables are what they were, and no counter is left."""
+def pause_discovery(pause: bool) -> None:
+    """Counts nothing, or goes on if it was started."""
+def set_discovery_handlers(judge: DiscoveryHandler, hot: DiscoveryHandler) -> None:
+    """``judge(func, 0)``: what is done with a code object that is met first; 0 counted, 2 left to its caller, 3 never.
+    ``hot(func, n)``: 0 not to be marked, -1 it is marked, else after so many more operations."""
+def heat(code: CodeType) -> tuple[str, int, int] | None:
+    """What is counted for it: 'counted', 'marked', 'through' or 'never', operations, and how many make it hot."""
+def _testing_heats() -> int: ...
+def _testing_entries(ufuncs: tuple[Any, ...]) -> dict[Any, int]: ...
+def _testing_set_entry(name: str, address: int) -> int: ...

@@ -67,7 +67,7 @@ def disable() -> None:
     """Nothing to do: jitcore is inert here."""
 
 
-def enable() -> None:
+def enable(modules: Any = None, *, precision: str = "default", threshold: int | None = None) -> None:
     """Nothing to do: jitcore is inert here."""
 
 
@@ -80,7 +80,7 @@ def disabled() -> Iterator[None]:
 def stats(func: object = None) -> Any:
     """All counts are zero: jitcore is inert here."""
     return SimpleNamespace(calls=0, native_calls=0, site_calls=0, kernels=0, compiles=0, compile_seconds=0.0,
-                           guard_misses=0, leaves=0)
+                           guard_misses=0, leaves=0, found=0)
 
 
 def explain(func: Any, *args: Any, **kwargs: Any) -> None:

@@ -5,12 +5,11 @@ Job: argument handling and documentation; everything is done in ``runtime`` and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any, TypeVar, overload
 
 from jitcore import config
+from jitcore.runtime import discovery, marking
 from jitcore.runtime import explain as _explain
-from jitcore.runtime import marking
 from jitcore.runtime import stages as _stages
 from jitcore.runtime import stats as _stats
 
@@ -39,22 +38,40 @@ def accelerate(func: Any = None, /, *, precision: str = "default") -> Any:
 
 
 def never(func: F) -> F:
-    """Make ``func`` an ordinary function again, also where it would be found by itself; returns it."""
-    inner = getattr(func, "__func__", func)
-    if not isinstance(inner, FunctionType):
-        raise TypeError(f"never expects a Python function, not {type(func).__name__}")
-    marking.unmark(inner)
+    """Keep ``func`` an ordinary function: ``enable`` does not find it, and it is not compiled into its callers.
+
+    A mark that it has is taken away; ``accelerate`` can set one again.  Of a class, this holds for every function in
+    its body.  Returns ``func``.  Raises ``TypeError`` for anything else.
+    """
+    marking.never(func)
     return func
 
 
-def disable() -> None:
-    """Switch jitcore off: every marked function is exactly what it was before it was marked."""
-    marking.switch(False)
+def enable(modules: Any = None, *, precision: str = "default", threshold: int | None = None) -> None:
+    """Find the program's hot NumPy functions and accelerate them, with nothing marked; also undoes ``disable``.
 
+    A function is found when ``threshold`` (default: the variable JITCORE_HOT, 100) NumPy operations have run in it,
+    and its next call is compiled.  Calls of ufuncs, reductions, and reads and writes of an array's items are counted;
+    operations on large arrays count for as much more as they take longer.  Loops on Python numbers alone are not
+    seen: mark such functions.  Operations in the Python code of libraries count for the function that called it.
 
-def enable() -> None:
-    """Switch jitcore on again after ``disable``."""
+    ``modules``: modules and names of modules; a package includes what is in it.  Only their functions are found.
+    Without it all but installed packages and the standard library are looked at; an empty list finds none.
+    ``precision`` is that of ``accelerate``.  Calling it again changes these settings.
+
+    Raises ``TypeError`` and ``ValueError`` for arguments of another kind.
+    """
+    discovery.start(modules, config.Options(precision=precision), threshold)
     marking.switch(True)
+
+
+def disable() -> None:
+    """Switch jitcore off: NumPy's entry points and every marked function are exactly what they were.
+
+    Functions that ``enable`` found are forgotten; those that were marked by hand are marked again by ``enable``.
+    """
+    discovery.stop()
+    marking.switch(False)
 
 
 def explain(func: Any, *args: Any, **kwargs: Any) -> None:

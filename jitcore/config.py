@@ -13,7 +13,8 @@ from dataclasses import dataclass
 VARIABLES = {
     "JITCORE": ("1", "0 makes the package inert: accelerate returns functions untouched"),
     "JITCORE_STRICT": ("0", "1 lets failures inside the compiler raise, and verifies the graph after each pass"),
-    "JITCORE_LOG": ("", "comma-separated: compile, guards, leave, graph, kernels, llvm, asm; printed to stderr"),
+    "JITCORE_HOT": ("100", "enable() marks a function after so many NumPy operations in it"),
+    "JITCORE_LOG": ("", "comma-separated: found, compile, guards, leave, graph, kernels, llvm, asm; printed to stderr"),
 }
 
 PRECISIONS = ("default", "numpy")
@@ -43,12 +44,27 @@ def variable(name: str) -> str:
 MAX_REGIONS_PER_ENTRY = 64
 MAX_REGIONS_PER_CODE = 512
 
+#: Functions that enable() finds are marked while their compilation has taken no more than this: seconds, and a share of
+#: the time since enable().
+FOUND_SECONDS = 1.0
+FOUND_SHARE = 0.1
+
 inert = variable("JITCORE") == "0"
 strict = variable("JITCORE_STRICT") == "1"
 log_topics = frozenset(topic.strip() for topic in variable("JITCORE_LOG").split(",") if topic.strip())
 
 LOGGERS = {topic: logging.getLogger(f"jitcore.{topic}")
-           for topic in ("compile", "guards", "leave", "graph", "kernels", "llvm", "asm")}
+           for topic in ("found", "compile", "guards", "leave", "graph", "kernels", "llvm", "asm")}
+
+
+def hot() -> int:
+    """After how many operations ``enable()`` marks a function."""
+    text = variable("JITCORE_HOT")
+    try:
+        return max(1, int(text))
+    except ValueError:
+        logging.getLogger("jitcore").warning("JITCORE_HOT must be a number, not %r", text)
+        return int(VARIABLES["JITCORE_HOT"][0])
 
 
 def set_up_logging() -> None:

@@ -67,6 +67,24 @@ def test_methods_of_every_kind():
         np.testing.assert_array_equal(Sub().method(x), x * 5 + 1)
 
 
+def test_methods_and_their_callers_are_both_marked():
+    class Model:
+        @jitcore.accelerate
+        def value(self, x):
+            return x * self.k + 1.0
+
+    @jitcore.accelerate
+    def total(model, x):
+        return model.value(x) + model.value(x * 2.0)
+
+    model, x = Model(), np.arange(3.0)
+    model.k = 2.0
+    for _ in range(3):
+        np.testing.assert_array_equal(model.value(x), x * 2.0 + 1.0)
+        np.testing.assert_array_equal(total(model, x), x * 6.0 + 2.0)
+    assert jitcore.stats(total).native_calls == 3
+
+
 def test_partials_and_wrappers():
     def f(x, k):
         return x * k + 1
@@ -144,7 +162,7 @@ def test_disable_enable_and_disabled():
         f(x)
         assert jitcore.stats(f).calls == 1
     finally:
-        jitcore.enable()
+        jitcore.enable(modules=[])
     f(x)
     assert jitcore.stats(f).calls == 2
 

@@ -11,8 +11,8 @@ _ROOT = Path(__file__).resolve().parent.parent
 _PACKAGE = _ROOT / "jitcore"
 
 #: From the top down; a room may import itself and what stands below it.
-_ROOMS = ("__init__", "api", "runtime", "pipeline", "frontend", "backends", "kernels", "passes", "guards", "bytecode",
-          "ops", "ir", "_support", "config", "errors")
+_ROOMS = ("__main__", "__init__", "api", "runtime", "pipeline", "frontend", "backends", "kernels", "passes", "guards",
+          "bytecode", "ops", "ir", "_support", "config", "errors")
 
 #: Distributions that may be missing, and so may be imported where they are used.
 _OPTIONAL = {"cuda", "nvidia", "scipy"}

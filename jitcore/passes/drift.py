@@ -108,8 +108,8 @@ class Motion:
             return constant(node.attrs["value"])
         if node.op == "unbox":
             return _of_dtype(node.operands[0].type)
-        if node.op == "wrap":
-            return None
+        if node.op == "byte":
+            return Form((), 0, 255)
         if node.op not in ("py", "idx"):
             return None
         fn, args = node.attrs["fn"], [self.of(value) for value in node.operands]
@@ -187,7 +187,7 @@ def _stays_positive(value: Value, found: set[Value], args: dict[Value, list[Valu
         return value in args and all(arg in found for arg in args[value])
     if node.op == "const":
         return bool(node.attrs["value"] >= 0)
-    if node.op in ("dim", "wrap", "bcast"):
+    if node.op in ("dim", "wrap", "bcast", "count", "byte"):
         return True
     if node.op == "unbox":
         type_ = node.operands[0].type

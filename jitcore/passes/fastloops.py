@@ -26,7 +26,7 @@ from jitcore.passes.loops import Copy, Loop, Repair, goto, innermost, jump, pred
 #: Nodes that a loop may have at most, and how many for each test that is saved.
 MOST_NODES, NODES_A_TEST = 500, 60
 _SCALAR = frozenset(("const", "object", "py", "idx", "unbox", "dim", "stride", "wrap", "check", "poll", "ew", "cast",
-                     "load", "store", "same", "view", "writable"))
+                     "load", "store", "same", "view", "writable", "count", "item", "byte", "number"))
 #: Operations whose result is infinite or NaN if one of the operands at these positions is.
 _SPREADING = {"add": (0, 1), "subtract": (0, 1), "multiply": (0, 1), "divide": (0,), "true_divide": (0,),
               "square": (0,), "sqrt": (0,), "negative": (0,), "absolute": (0,), "fabs": (0,), "positive": (0,)}

@@ -22,7 +22,7 @@ from jitcore.errors import REASONS
 from jitcore.frontend.snapshot import Refusal, Snapshot
 from jitcore.pipeline import Stages
 from jitcore.runtime import misses, signals
-from jitcore.runtime.records import Entry, Record, find_record, marked_functions, record_of
+from jitcore.runtime.records import Entry, Record, codes_apart, find_record, marked_functions, record_of
 
 _lock = threading.Lock()
 #: What the compiler's own frames lie in: jitcore, the libraries that it uses, the standard library, frozen modules.
@@ -48,12 +48,12 @@ def on_miss(func: FunctionType, code: CodeType, unit: int, locals: tuple[object,
         snapshot = Snapshot(func, code, unit, locals, stack, _core.UNBOUND, shared=shared)
         known = record.at(unit)
         record.opaque |= misses.functions_made_anew(known, snapshot)
-        snapshot.opaque = frozenset(record.opaque)
+        snapshot.opaque = frozenset(record.opaque | codes_apart(record))
         try:
             with signals.put_off():
                 return _compile(record, snapshot, known)
         except Exception as error:
-            if config.strict or _is_foreign(error):
+            if config.strict or is_foreign(error):
                 raise
             leave_alone(record, code, f"{REASONS['compiler']}: {type(error).__name__}: {error}")
             config.LOGGERS["compile"].exception("%s: failed to compile", record.name)
@@ -74,7 +74,7 @@ def _is_due(record: Record, unit: int) -> bool:
     return True
 
 
-def _is_foreign(error: BaseException) -> bool:
+def is_foreign(error: BaseException) -> bool:
     """Whether ``error`` came out of the user's code.  The compiler runs none, so that is a signal handler that was
     called while it worked, and its exception belongs to the program."""
     trace = error.__traceback__

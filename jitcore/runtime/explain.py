@@ -18,6 +18,7 @@ from jitcore.frontend.snapshot import Refusal, Trace
 from jitcore.guards import explain as guard_text
 from jitcore.kernels.ir import COMPUTING, Kernel
 from jitcore.pipeline import Stages
+from jitcore.runtime import discovery
 from jitcore.runtime.records import Entry, find_record
 from jitcore.runtime.stages import function_of, options_of, snapshot_of_call
 from jitcore.runtime.stats import stats
@@ -29,8 +30,10 @@ def explain(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     code = func.__code__
     record = find_record(code)
     lines = [f"{code.co_qualname} ({os.path.basename(code.co_filename)}:{code.co_firstlineno})"]
-    if record is None:
-        lines.append("  not marked")
+    if record is not None and record.found:
+        lines.append(f"  found {record.found}")
+    if record is None or not (record.by_hand or record.found):
+        lines.append(f"  {discovery.describe(func)}")
     elif record.left_alone:
         lines.append(f"  left alone: {record.left_alone}")
     else:

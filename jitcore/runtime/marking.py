@@ -1,7 +1,7 @@
 """Marking functions, and switching everything off and on.
 
-Job: ``accelerate``, ``disable``, ``enable``, ``disabled``.  Invariants: a marked function stays the same
-object; switched off, every marked function is exactly what it was before.
+Job: ``accelerate``, ``never``, ``disabled``, and what ``enable`` and ``disable`` do with marks.  Invariants: a marked
+function stays the same object; switched off, every marked function is exactly what it was before.
 """
 from __future__ import annotations
 
@@ -15,7 +15,16 @@ from typing import Any
 from jitcore import _core, config
 from jitcore.errors import REASONS
 from jitcore.runtime import compiler
-from jitcore.runtime.records import find_record, marked_functions, record_of, remember_function
+from jitcore.runtime.records import (
+    all_records,
+    find_record,
+    forget_function,
+    forget_inlined,
+    forget_regions,
+    marked_functions,
+    record_of,
+    remember_function,
+)
 
 _off = 0
 _switched_off = False
@@ -43,21 +52,66 @@ def mark(target: Any, options: config.Options) -> Any:
         config.LOGGERS["leave"].info("%s: %s", func.__qualname__, REASONS["generator"])
         return target
     record = record_of(code)
+    record.by_hand, record.found, record.never = True, "", False
     if record.options != options:
         record.options = options
-        record.entries.clear()
-        record.left_alone = ""
-        _core.remove_regions(code)
-        _core.set_active(code, True)
+        forget_regions(record)
     remember_function(func)
     if not is_off() and not record.left_alone:
         _core.mark(func)
     return target
 
 
-def unmark(func: FunctionType) -> None:
-    """Make ``func`` an ordinary function again."""
-    _core.unmark(func)
+def mark_found(func: FunctionType, options: config.Options, how: str) -> bool:
+    """Mark a function that discovery found.  False for one that has an entry of its own."""
+    record = record_of(func.__code__)
+    try:
+        _core.mark(func)
+    except ValueError:
+        return False
+    if record.options != options:
+        record.options = options
+        forget_regions(record)
+    record.found = record.found or how
+    remember_function(func)
+    return True
+
+
+def unmark_found() -> None:
+    """Functions that discovery marked are ordinary functions again, and what was compiled for them is gone."""
+    for func in marked_functions():
+        record = find_record(func.__code__)
+        if record is not None and record.found:
+            _core.unmark(func)
+            forget_function(func)
+    for record in all_records():
+        if record.found:
+            record.found = ""
+            record.options = config.Options()
+            forget_regions(record)
+
+
+def never(target: Any) -> None:
+    """Make what ``target`` is or wraps an ordinary function for good; of a class, every function in its body."""
+    if isinstance(target, type):
+        for value in list(vars(target).values()):
+            parts = (value.fget, value.fset, value.fdel) if isinstance(value, property) else (value,)
+            for part in parts:
+                inner = getattr(part, "__func__", part)
+                if isinstance(inner, FunctionType):
+                    never(inner)
+        return
+    func = getattr(target, "__func__", target)
+    if not isinstance(func, FunctionType):
+        raise TypeError(f"never expects a Python function or a class, not {type(target).__name__}")
+    record = record_of(func.__code__)
+    record.by_hand, record.found, record.never = False, "", True
+    forget_regions(record)
+    forget_inlined(func.__code__)
+    for other in marked_functions():
+        if other.__code__ is func.__code__:
+            _core.unmark(other)
+            forget_function(other)
 
 
 def is_off() -> bool:
@@ -86,6 +140,7 @@ def disabled() -> Iterator[None]:
 
 
 def _apply() -> None:
+    _core.pause_discovery(is_off())
     for func in marked_functions():
         if is_off():
             _core.unmark(func)

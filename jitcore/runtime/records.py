@@ -45,6 +45,10 @@ class Record:
     name: str
     file: str
     line: int
+    code: weakref.ref[CodeType]
+    by_hand: bool = False                                   # marked with accelerate
+    found: str = ""                                         # how discovery came to mark it
+    never: bool = False                                     # not to be marked, nor compiled into others
     options: Options = field(default_factory=Options)
     entries: list[Entry] = field(default_factory=list)
     compile_seconds: float = 0.0
@@ -104,7 +108,7 @@ def record_of(code: CodeType) -> Record:
     if key is None:
         key = _keys[id(code)] = CodeKey()
         weakref.finalize(code, _forget, id(code)).atexit = False
-        _records[key] = Record(code.co_qualname, code.co_filename, code.co_firstlineno)
+        _records[key] = Record(code.co_qualname, code.co_filename, code.co_firstlineno, weakref.ref(code))
     return _records[key]
 
 
@@ -116,6 +120,38 @@ def find_record(code: CodeType) -> Record | None:
 
 def all_records() -> Iterator[Record]:
     yield from list(_records.values())
+
+
+def codes_apart(record: Record) -> set[CodeType]:
+    """Codes that are not to be compiled into a region of ``record``: they are never native, or were marked with other
+    options."""
+    apart = (other for other in _records.values()
+             if other.never or (other.by_hand and other.options != record.options and other is not record))
+    return {code for other in apart if (code := other.code()) is not None}
+
+
+def forget_regions(record: Record) -> None:
+    """Drop all that was compiled for ``record``, as if it had never been called."""
+    record.entries.clear()
+    record.left_alone = ""
+    record.left.clear()
+    record.made.clear()
+    record.asked.clear()
+    code = record.code()
+    if code is not None:
+        _core.remove_regions(code)
+        _core.set_active(code, True)
+
+
+def forget_inlined(code: CodeType) -> None:
+    """Drop every region that contains the body of ``code``."""
+    for record in all_records():
+        for entry in record.entries[:]:
+            if entry.stages is not None and any(other is code for other in entry.stages.trace.inlined):
+                record.entries.remove(entry)
+                owner = record.code()
+                if owner is not None:
+                    _core.remove_region(owner, entry.region)
 
 
 def _forget(code_id: int) -> None:

@@ -20,7 +20,8 @@ class Stats:
     native_calls: of these, the ones whose whole body ran in regions with at least one native operation;
     site_calls: operations done through CALL sites; kernels: fused loop nests run; compiles: regions
     compiled; compile_seconds: time spent on that; guard_misses: calls that found no fitting region;
-    leaves: hand-overs to the interpreter, restarts included.
+    leaves: hand-overs to the interpreter, restarts included; found: functions that are marked because ``enable``
+    found them.
     """
 
     calls: int
@@ -31,6 +32,7 @@ class Stats:
     compile_seconds: float
     guard_misses: int
     leaves: int
+    found: int
 
 
 def stats(func: object = None) -> Stats:
@@ -40,6 +42,7 @@ def stats(func: object = None) -> Stats:
     """
     if func is None:
         counts = _core.totals()
+        found = sum(1 for record in all_records() if record.found)
         seconds = sum(record.compile_seconds for record in all_records())
     else:
         func = getattr(func, "__func__", func)
@@ -48,6 +51,7 @@ def stats(func: object = None) -> Stats:
         counts = _core.counters(func.__code__)
         record = find_record(func.__code__)
         seconds = record.compile_seconds if record is not None else 0.0
+        found = int(record is not None and bool(record.found))
     names = ("calls", "native_calls", "site_calls", "kernels", "compiles", "guard_misses")
-    return Stats(compile_seconds=seconds, leaves=counts["leaves"] + counts["restarts"],
+    return Stats(compile_seconds=seconds, leaves=counts["leaves"] + counts["restarts"], found=found,
                  **{name: counts[name] for name in names})

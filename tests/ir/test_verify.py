@@ -44,7 +44,7 @@ b0:
   same %3, %3 !0
   poll !0
   finite %18 !4
-  %27: bool = asks_under
+  %35: bool = asks_under
   %24: object = object @0
   %25: float64 = call %24, %9 {callee=0, template=(('v', 0), ('v', 1)), kwnames=('x',)} !0
   %26: uint64 = cast.L %18 !0
@@ -161,7 +161,7 @@ BROKEN = [
     ("I9", "exit 0: restart", "exit 0: restart values(%0)"),
     ("I9", "operands[s0]", "operands[tuple(v0)]"),
     ("I5", "finite %18", "finite %13"),
-    ("I6", "%27: bool = asks_under", "%27: int = asks_under"),
+    ("I6", "%35: bool = asks_under", "%35: int = asks_under"),
     ("I9", "goto to=b2", "goto"),
     ("I10", "goto to=b2", "goto to=b1 values(%3)"),
     ("I11", "b1(%3, %20), b2()", "b1(%3, %20), b1(%3, %20)"),
