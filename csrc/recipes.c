@@ -18,12 +18,12 @@
 
 enum { R_CONST, R_NULL, R_SRC, R_INT, R_FLOAT, R_BOOL, R_COMPLEX, R_OBJECT, R_NUMPY, R_BUILD, R_MEMO, R_REF };
 enum { B_TUPLE, B_LIST, B_DICT, B_SET, B_SLICE, B_CELL, B_METHOD, B_RANGE, B_ITER, B_FREE, B_LAST, B_ITER_AT,
-       B_REVERSED_AT, B_ENUMERATE, B_ZIP, B_FUNCTION };
+       B_REVERSED_AT, B_ENUMERATE, B_ZIP, B_FUNCTION, B_INSTANCE };
 
-static const struct { const char *name; int items; } KINDS[] = {     /* items: how many, -1 any, -2 pairs, -3 the parts of a function */
+static const struct { const char *name; int items; } KINDS[] = {     /* items: how many, -1 any, -2 pairs, -3 the parts of a function, -4 one and pairs */
     {"tuple", -1}, {"list", -1}, {"dict", -2}, {"set", -1}, {"slice", 3}, {"cell", 1}, {"method", 2}, {"range", 3},
     {"iter", 1}, {"free", 2}, {"last", 2}, {"iter_at", 2}, {"reversed_at", 2}, {"enumerate", 2}, {"zip", -1},
-    {"function", -3},
+    {"function", -3}, {"instance", -4},
 };
 
 /* The parts of a function: its code, the function that has its globals (NULL: the region's own), what it is given (NULL
@@ -89,7 +89,8 @@ static int compile_build(jc_recipe *r, PyObject *spec, int depth)
     }
     Py_ssize_t n = PyTuple_GET_SIZE(items);
     if (kind == n_kinds || n > INT32_MAX || (KINDS[kind].items >= 0 && n != KINDS[kind].items)
-        || (KINDS[kind].items == -2 && n % 2 != 0) || (kind == B_FUNCTION && n < N_PARTS)) {
+        || (KINDS[kind].items == -2 && n % 2 != 0) || (kind == B_FUNCTION && n < N_PARTS)
+        || (KINDS[kind].items == -4 && n % 2 == 0)) {
         return bad("cannot build that");
     }
     node *made = add_node(r, R_BUILD);
@@ -308,6 +309,24 @@ static PyObject *make_function(PyObject **items, int n, PyObject *own)
     return made;
 }
 
+/* An object of a class written in Python, whose attributes are set without any of its code. */
+static PyObject *make_instance(PyObject **items, int n)
+{
+    PyTypeObject *cls = (PyTypeObject *)items[0];
+    if (!PyType_Check(items[0]) || cls->tp_new != PyBaseObject_Type.tp_new) {
+        PyErr_SetString(PyExc_SystemError, "jitcore: a recipe makes an object of something else than a plain class");
+        return NULL;
+    }
+    PyObject *none = PyTuple_New(0), *made = none != NULL ? cls->tp_new(cls, none, NULL) : NULL;
+    Py_XDECREF(none);
+    for (int i = 1; made != NULL && i < n; i += 2) {
+        if (PyObject_GenericSetAttr(made, items[i], items[i + 1]) < 0) {
+            Py_CLEAR(made);
+        }
+    }
+    return made;
+}
+
 static PyObject *assemble(int kind, PyObject **items, int n, PyObject *own)
 {
     PyObject *made;
@@ -337,6 +356,8 @@ static PyObject *assemble(int kind, PyObject **items, int n, PyObject *own)
         return cell_of_closure(items[0], function_of(items[1], own));
     case B_LAST:
         return Py_NewRef(items[1]);
+    case B_INSTANCE:
+        return make_instance(items, n);
     case B_ITER_AT: case B_REVERSED_AT:
         return jc_iterator_at(items[0], items[1], kind == B_REVERSED_AT);
     case B_ENUMERATE:

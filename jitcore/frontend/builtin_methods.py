@@ -10,7 +10,7 @@ from typing import Any
 from jitcore.frontend import iteration, operations
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import constant
-from jitcore.frontend.protocol import Unsupported
+from jitcore.frontend.protocol import Raises, Unsupported
 from jitcore.frontend.values import Abstract, Dict, Known, Sequence, View
 
 #: Methods of immutable objects that give the same for the same arguments.
@@ -48,7 +48,7 @@ def _fold(m: Machine, obj: Any, name: str, args: list[Abstract], kwargs: dict[st
     try:
         found = getattr(obj, name)(*known)
     except Exception as error:
-        raise Unsupported(f"{type(error).__name__}: {error}") from None
+        raise Raises(type(error), f"{type(error).__name__}: {error}") from None
     if type(found) is list:
         return Sequence("list", [constant(m, item) for item in found])
     return constant(m, found)
@@ -86,7 +86,7 @@ def _list(m: Machine, obj: Sequence, name: str, args: list[Abstract], kwargs: di
     elif name == "pop" and len(args) <= 1:
         index = m.pin_index(args[0]) if args else -1
         if not -len(obj.items) <= index < len(obj.items):
-            raise Unsupported("pop index out of range")
+            raise Raises(IndexError, "pop index out of range")
         return obj.items.pop(index)
     elif name == "reverse" and not args:
         obj.items.reverse()
@@ -110,7 +110,7 @@ def _search(m: Machine, obj: Sequence, name: str, args: list[Abstract]) -> Abstr
     if name == "count":
         return Known(sum(found))
     if True not in found:
-        raise Unsupported("a value that is not in the sequence")
+        raise Raises(ValueError, "a value that is not in the sequence")
     return Known(found.index(True))
 
 
@@ -126,7 +126,7 @@ def _dict(m: Machine, obj: Dict, name: str, args: list[Abstract], kwargs: dict[s
         if key in obj.items:
             return obj.items.pop(key) if name == "pop" else obj.items[key]
         if name == "pop" and len(args) == 1:
-            raise Unsupported(f"key {key!r} is absent")
+            raise Raises(KeyError, f"key {key!r} is absent")
         value = args[1] if len(args) == 2 else Known(None)
         if name == "setdefault":
             obj.items[key] = value

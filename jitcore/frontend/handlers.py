@@ -2,7 +2,9 @@
 from jitcore.frontend import (  # noqa: F401
     handlers_build,
     handlers_calls,
+    handlers_exceptions,
     handlers_flow,
+    handlers_match,
     handlers_names,
     handlers_ops,
     handlers_stack,

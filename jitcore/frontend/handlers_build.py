@@ -6,10 +6,10 @@ from types import CodeType
 from typing import Any
 
 from jitcore.bytecode import Instr
-from jitcore.frontend import iteration, operations, python_ops
+from jitcore.frontend import exceptions, iteration, operations, python_ops
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import constant
-from jitcore.frontend.protocol import Unsupported
+from jitcore.frontend.protocol import Raises, Unsupported
 from jitcore.frontend.registry import handles
 from jitcore.frontend.values import (
     Abstract,
@@ -144,6 +144,9 @@ def dict_update(m: Machine, instr: Instr) -> None:
 def build_string(m: Machine, instr: Instr) -> None:
     parts = [m.force(part) for part in m.frame.pop_n(instr.arg)]
     if not all(isinstance(part, Known) for part in parts):
+        if (text := exceptions.text(m.state, m.choices.seen, lambda *texts: "".join(texts), *parts)) is not None:
+            m.frame.push(text)
+            return
         raise Unsupported("a string of run-time values")
     m.frame.push(Known("".join(part.obj for part in parts)))  # type: ignore[attr-defined]
 
@@ -155,18 +158,24 @@ _CONVERSIONS: dict[str, Callable[..., Any]] = {"": lambda obj: obj, "str": str, 
 def format_(m: Machine, instr: Instr) -> None:
     spec = m.force(m.frame.pop()) if instr.arg.spec else Known("")
     value = m.force(m.frame.pop())
-    if not isinstance(value, Known) or not isinstance(spec, Known):
-        raise Unsupported("formatting of a run-time value")
     convert = _CONVERSIONS[instr.arg.conversion]
-    m.frame.push(python_ops.fold(m, lambda obj, how: format(convert(obj), how), value.obj, spec.obj))
+    _text(m, lambda obj, how: format(convert(obj), how), value, spec)
+
+
+def _text(m: Machine, function: Callable[..., Any], *values: Abstract) -> None:
+    """Push a string: known, or one that nobody will read."""
+    if all(isinstance(value, Known) for value in values):
+        m.frame.push(python_ops.fold(m, function, *(value.obj for value in values)))  # type: ignore[attr-defined]
+    elif (text := exceptions.text(m.state, m.choices.seen, function, *values)) is not None:
+        m.frame.push(text)
+    else:
+        raise Unsupported("formatting of a run-time value")
 
 
 @handles("CONVERT_VALUE")
 def convert_value(m: Machine, instr: Instr) -> None:
     value = m.force(m.frame.pop())
-    if not isinstance(value, Known):
-        raise Unsupported("formatting of a run-time value")
-    m.frame.push(python_ops.fold(m, _CONVERSIONS[instr.arg], value.obj))
+    _text(m, _CONVERSIONS[instr.arg], value)
 
 
 # -- unpacking ----------------------------------------------------------------------------------------
@@ -177,7 +186,7 @@ def unpack_sequence(m: Machine, instr: Instr) -> None:
     if items is None:
         items = _unpacked(m, value)
     if len(items) != instr.arg:
-        raise Unsupported("another number of values to unpack")
+        raise Raises(ValueError, "another number of values to unpack")
     m.frame.stack.extend(reversed(items))
 
 
@@ -186,7 +195,7 @@ def unpack_ex(m: Machine, instr: Instr) -> None:
     before, after = instr.arg
     items = _unpacked(m, m.frame.pop())
     if len(items) < before + after:
-        raise Unsupported("too few values to unpack")
+        raise Raises(ValueError, "too few values to unpack")
     end = len(items) - after
     middle = Sequence("list", items[before:end])
     m.frame.stack.extend(reversed([*items[:before], middle, *items[end:]]))
@@ -194,8 +203,10 @@ def unpack_ex(m: Machine, instr: Instr) -> None:
 
 def _unpacked(m: Machine, value: Abstract) -> list[Abstract]:
     value = m.force(value)
-    if isinstance(value, (Scalar, Opaque)):
+    if isinstance(value, Opaque):
         raise Unsupported("unpacking of an object")
+    if isinstance(value, Scalar):
+        raise Raises(TypeError, "unpacking of a number")
     return iteration.items(m, value, 1000)[0]
 
 

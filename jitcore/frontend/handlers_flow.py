@@ -6,9 +6,21 @@ from jitcore.frontend import iteration, operations
 from jitcore.frontend.calls import deliver
 from jitcore.frontend.machine import MAX_TRIPS, Machine, Relooped
 from jitcore.frontend.objects import is_same, known_range
-from jitcore.frontend.protocol import Leaves, Unsupported
+from jitcore.frontend.protocol import Leaves, Raises, Unsupported
 from jitcore.frontend.registry import handles
-from jitcore.frontend.values import Iterator, Known, LoopIterator, NativeMethod, Range
+from jitcore.frontend.state import Frame
+from jitcore.frontend.values import (
+    Abstract,
+    Array,
+    Instance,
+    Iterator,
+    Known,
+    LoopIterator,
+    NativeMethod,
+    Range,
+    Scalar,
+    Sequence,
+)
 
 MAX_UNROLLED = 800          # instructions of a loop over a range that is unrolled
 
@@ -137,6 +149,8 @@ def get_iter(m: Machine, instr: Instr) -> None:
         stays = _stays(m, value) if isinstance(value, Range) else iteration.is_runtime(m, value) and _may_stay(m)
         loop = iteration.loop_iterator(m, value) if stays else None
         m.frame.push(loop if loop is not None else iteration.iterate(m, value))
+    except Raises:
+        raise
     except Unsupported as error:
         raise Leaves(str(error)) from None
 
@@ -205,13 +219,29 @@ def return_value(m: Machine, instr: Instr) -> None:
     if m.depth == 1:
         m.end_by_return(frame.stack[-1])
         return
-    value = frame.pop()
+    value = returned(m, frame)
     m.state.frames.pop()
     if m.depth == 1:
         m.state.unlikely = False
     if frame.yields is not None:
         value = m.made(Iterator(frame.yields, None, True))
     deliver(m, value, frame)
+
+
+def returned(m: Machine, frame: Frame) -> Abstract:
+    """What the caller of an inlined call gets."""
+    value = frame.stack[-1]
+    if frame.making is not None:
+        if not is_same(m, value, Known(None)):
+            raise Leaves("__init__ that gives something else than None")
+        return frame.making
+    if frame.deliver in ("operator", "bool"):
+        known = m.force(value)
+        if isinstance(known, Known) and known.obj is NotImplemented:
+            raise Leaves("an operator that is not implemented")
+        if not isinstance(known, (Known, Scalar, Array, Sequence, Instance)):
+            raise Leaves("an operator that gives an object")
+    return operations.truth_value(m, value) if frame.deliver == "bool" else value
 
 
 @handles("INTERPRET")
@@ -225,8 +255,3 @@ def interpret(m: Machine, instr: Instr) -> None:
         frame.push(Known(None))
     else:
         raise Leaves(f"{instr.arg.opname}: {instr.arg.reason}")
-
-
-@handles("RAISE")
-def raise_(m: Machine, instr: Instr) -> None:
-    raise Leaves("an exception is raised")

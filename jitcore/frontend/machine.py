@@ -12,16 +12,17 @@ from dataclasses import dataclass, field
 
 from jitcore.bytecode import Instr
 from jitcore.errors import REASONS
+from jitcore.frontend import exceptions
 from jitcore.frontend.adoption import Adopted
 from jitcore.frontend.builder import Builder, CannotPin
 from jitcore.frontend.exits import ExitMaker, Unbuildable
 from jitcore.frontend.meeting import Meeting, Relooped
-from jitcore.frontend.protocol import Leaves, Unsupported
+from jitcore.frontend.protocol import Leaves, Raises, Unsupported
 from jitcore.frontend.registry import HANDLERS, LEFT
 from jitcore.frontend.sites import site
 from jitcore.frontend.snapshot import Left
 from jitcore.frontend.state import Frame, State
-from jitcore.frontend.values import Abstract, Iterator, Known, Lazy, NativeMethod, Scalar, Set, View
+from jitcore.frontend.values import Abstract, Iterator, Known, Lazy, NativeMethod, Partial, Raised, Scalar, Set, View
 from jitcore.guards.guard import Guard
 from jitcore.guards.sources import Source
 from jitcore.ir.graph import Block, Exit, Terminator, Value
@@ -44,11 +45,12 @@ class Cut:
 
 
 class Restart(Exception):
-    """Trace again, with the instruction at ``unit`` of the region's own frame cut."""
+    """Trace again, with the instruction at ``unit`` of the region's own frame cut; ``seen``: without catching what it
+    raises, since the exception is seen as an object."""
 
-    def __init__(self, unit: int, cut: Cut) -> None:
+    def __init__(self, unit: int, cut: Cut, seen: bool = False) -> None:
         super().__init__(cut.reason)
-        self.unit, self.cut = unit, cut
+        self.unit, self.cut, self.seen = unit, cut, seen
 
 
 @dataclass
@@ -57,13 +59,15 @@ class Choices:
 
     ``cuts``: instructions of the region's own frame that are not looked into, by unit.  ``native`` and ``left``: loops
     (code object and first instruction) that are compiled as loops, and that no region contains; ``storing`` are those
-    that store into visible arrays.
+    that store into visible arrays.  ``seen``: instructions of the region's own frame whose exceptions are seen as
+    objects, and so not caught in the region.
     """
 
     cuts: dict[int, Cut] = field(default_factory=dict)
     native: set[tuple[object, int]] = field(default_factory=set)
     left: set[tuple[object, int]] = field(default_factory=set)
     storing: set[tuple[object, int]] = field(default_factory=set)
+    seen: set[int] = field(default_factory=set)
 
 
 class Refused(Exception):
@@ -139,9 +143,11 @@ class Machine:
         except (Unsupported, CannotPin, Leaves) as error:
             assert len(frames) == depth, "a handler gave up after it had called"
             frame.stack[:] = stack
+            if isinstance(error, Raises) and self.catch(Raised(error.cls, self.outer_unit)):
+                return
             if depth > 1 and self.state.unlikely and (exit := self._way_back()) is not None:
                 self.end(exit)
-            elif _only_raises(frame):
+            elif exceptions.only_raises(frame):
                 self._give_up_raising(frame, instr)
             else:
                 self._give_up(frame, instr, str(error) or type(error).__name__, isinstance(error, Leaves))
@@ -193,7 +199,7 @@ class Machine:
 
     def made(self, value: Abstract) -> Abstract:
         """Note where an object was made that no recipe can make; give up if it is known to be needed."""
-        if isinstance(value, (NativeMethod, Iterator, View, Set)):
+        if isinstance(value, (NativeMethod, Iterator, View, Set, Partial)):
             self.check_cut()
             value.made_at = self.outer_unit
         return value
@@ -301,6 +307,26 @@ class Machine:
         exit.values = maker.values
         return self.builder.graph.add_exit(exit)
 
+    def catch(self, error: Raised) -> bool:
+        """Raise ``error`` in the running frame: True if the path goes on in a handler of its frames, else nothing has
+        changed."""
+        if not {error.made_at, self.outer_unit}.isdisjoint(self.choices.seen) or not (
+                exceptions.unwind(self.state, error)):
+            return False
+        if self.depth == 1:
+            self.state.unlikely = False
+        return True
+
+    def rethrow(self, error: Raised) -> None:
+        """The handlers did not want ``error``: on to the next, or back to where it was made."""
+        if exceptions.unwind(self.state, error):
+            return
+        cut = Cut("an exception is raised", self.state.frames[0].file, self.frame.line)
+        if self.state.stored or self.meeting.active:
+            raise Restart(error.made_at, cut, True)
+        self.raising.setdefault(error.made_at, cut)
+        self.end(0)
+
     def _exit_inside(self) -> int:
         """An exit inside inlined calls, in front of the innermost frame's instruction; 0 if there is none."""
         own, *inner = self.state.frames
@@ -325,8 +351,12 @@ class Machine:
     def _give_up_raising(self, frame: Frame, instr: Instr) -> None:
         """An exception is being made.  In an inlined call nothing has happened yet: the interpreter does that call."""
         reason = "an exception is raised"
-        if self.depth > 1 and (exit := self._way_back()) is not None:
+        back = self._way_back() if self.depth > 1 else None
+        if back is not None:
             self.raising.setdefault(self.outer_unit, Cut(reason, frame.file, frame.line))
+            self.end(back)
+        elif self.depth == 1 and self.meeting.active and not instr.mid and (exit := self._exit_before()) > 0:
+            self._note(frame, reason, "unsupported")
             self.end(exit)
         else:
             self._give_up(frame, instr, reason, True)
@@ -375,11 +405,11 @@ class Machine:
 
     def _rebuilding_fails(self, error: Unbuildable) -> Exception:
         frame = self.state.frames[0]
-        if error.unit is None or error.unit in self.cuts:
+        if error.unit is None or error.unit in (self.choices.seen if error.exception else self.cuts):
             return Refused(str(error), frame.line)
         maker = frame.code.instructions[frame.code.at(error.unit)]
         leave = maker.op in ("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "GET_ITER", "BUILD_SET")
-        return Restart(error.unit, Cut(str(error), frame.file, maker.line, leave))
+        return Restart(error.unit, Cut(str(error), frame.file, maker.line, leave), error.exception)
 
     def _note(self, frame: Frame, reason: str, kind: str) -> None:
         left = Left(frame.file, frame.line, reason, kind)
@@ -397,14 +427,5 @@ def _no_exit() -> int:
 def _is_plain_call(frame: Frame, caller: Frame) -> bool:
     """Whether an inlined call can be made a call of the interpreter's: its result is pushed, and that is all."""
     following = caller.code.instructions[caller.index]
-    return frame.deliver == "push" and frame.yields is None and frame.code.is_function and not following.mid
-
-
-def _only_raises(frame: Frame) -> bool:
-    """Whether all that the code can do from the present instruction on is to raise."""
-    for instr in frame.code.instructions[frame.index - 1:]:
-        if instr.op == "RAISE":
-            return True
-        if instr.target is not None or instr.op in ("RETURN_VALUE", "RERAISE"):
-            return False
-    return False
+    return frame.deliver == "push" and frame.yields is None and frame.making is None and frame.code.is_function and (
+        not following.mid)

@@ -20,12 +20,14 @@ from jitcore.frontend.values import (
     Dict,
     Enumerate,
     Function,
+    Instance,
     Iterator,
     Known,
     Lazy,
     Method,
     NativeMethod,
     Opaque,
+    Partial,
     Range,
     RangeIterator,
     Scalar,
@@ -50,14 +52,15 @@ _PARTS: dict[type, tuple[str, ...]] = {
     Sequence: ("items",), Dict: ("items",), Cell: ("content",), Slice: ("start", "stop", "step"),
     Range: ("start", "stop", "step"), RangeIterator: ("position", "stop", "step"), Method: ("func", "self_value"),
     NativeMethod: ("self_value",), Iterator: ("items", "over"), View: ("over",),
-    Function: ("closure", "defaults", "kwdefaults"), Set: ("items",),
+    Function: ("closure", "defaults", "kwdefaults"), Set: ("items",), Instance: ("attrs",),
+    Partial: ("func", "args", "kwargs"),
     SequenceIterator: ("over", "position"), Enumerate: ("over", "position"), Zip: ("parts",),
 }
 #: The parts that must be the same.
 _FIXED: dict[type, tuple[str, ...]] = {
     Sequence: ("kind",), NativeMethod: ("name", "made_at"), Iterator: ("position", "fixed", "made_at"), Cell: ("name",),
     View: ("what", "made_at"), RangeIterator: ("down",),
-    Function: ("code", "obj", "made_at"), Set: ("merged", "made_at"),
+    Function: ("code", "obj", "made_at"), Set: ("merged", "made_at"), Instance: ("cls",), Partial: ("made_at",),
     SequenceIterator: ("down",), Zip: ("strict",),
 }
 
@@ -97,6 +100,7 @@ class _Comparison:
                 or a.deliver != b.deliver or (a.yields is None) != (b.yields is None)):
             raise Different
         self.pair(a.func, b.func, (*at, "f"))
+        self.parts([] if a.making is None else [a.making], [] if b.making is None else [b.making], (*at, "making"))
         for part in ("locals", "stack", "yields"):
             self.parts(getattr(a, part) or [], getattr(b, part) or [], (*at, part))
 
@@ -204,6 +208,8 @@ class _Walk:
     def state(self, state: State) -> None:
         for depth, frame in enumerate(state.frames):
             self.value(frame.func, (depth, "f"))
+            if frame.making is not None:
+                self.value(frame.making, (depth, "making", 0))
             for part in ("locals", "stack", "yields"):
                 found = getattr(frame, part)
                 if found is not None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-from jitcore.frontend import numpy_index, numpy_ops, python_ops, sequences
-from jitcore.frontend.attributes import class_attribute
+from jitcore.frontend import numpy_index, numpy_ops, operators, python_ops, sequences
+from jitcore.frontend.instances import class_attribute
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import (
     constant,
@@ -21,7 +21,7 @@ from jitcore.frontend.objects import (
     static_truth,
     type_version,
 )
-from jitcore.frontend.protocol import Redirect, Unsupported
+from jitcore.frontend.protocol import Raises, Redirect, Unsupported
 from jitcore.frontend.values import (
     Abstract,
     Array,
@@ -49,9 +49,16 @@ def is_numpy(value: Abstract) -> bool:
     return isinstance(value, Known) and is_number(value.obj) and not python_ops.is_python_number(value)
 
 
+def asks_class(a: Abstract, b: Abstract) -> bool:
+    """Whether an operator asks a class written in Python; NumPy's objects on the left decide themselves."""
+    return operators.has_class(a) or (operators.has_class(b) and not is_numpy(a))
+
+
 def binary(m: Machine, op: str, a: Abstract, b: Abstract, inplace: bool = False) -> Abstract | Redirect:
     """``a op b``, or ``a op= b``."""
     a, b = m.force(a), m.force(b)
+    if asks_class(a, b):
+        return operators.binary(m, op, a, b, inplace)
     if is_numpy(a) or is_numpy(b):
         return numpy_ops.binary(m, op, a, b, inplace)
     if inplace and isinstance(a, Sequence) and a.kind == "list":
@@ -66,7 +73,7 @@ def binary(m: Machine, op: str, a: Abstract, b: Abstract, inplace: bool = False)
     return python_ops.binary(m, op, a, b)
 
 
-def unary(m: Machine, op: str, value: Abstract) -> Abstract:
+def unary(m: Machine, op: str, value: Abstract) -> Abstract | Redirect:
     """``op value``: 'neg', 'pos', 'invert', 'not'."""
     value = m.force(value)
     if op == "not":
@@ -76,12 +83,16 @@ def unary(m: Machine, op: str, value: Abstract) -> Abstract:
         return python_ops.apply(m, "not", found)
     if is_numpy(value):
         return numpy_ops.unary(m, op, value)
+    if operators.has_class(value):
+        return operators.unary(m, f"__{op}__", value)
     return python_ops.unary(m, op, value)
 
 
 def compare(m: Machine, op: str, a: Abstract, b: Abstract) -> Abstract:
     """``a op b``: 'lt', 'le', 'eq', 'ne', 'gt', 'ge'."""
     a, b = m.force(a), m.force(b)
+    if asks_class(a, b):
+        raise Unsupported(f"{op} of objects")
     if is_numpy(a) or is_numpy(b):
         return numpy_ops.compare(m, op, a, b)
     return python_ops.compare(m, op, a, b)
@@ -151,7 +162,7 @@ def getitem(m: Machine, obj: Abstract, key: Abstract) -> Abstract | Redirect:
         source = Key(obj.source, name)
         if name not in obj.obj:  # type: ignore[operator]
             m.guard(Absent(source))
-            raise Unsupported(f"key {name!r} is absent")
+            raise Raises(KeyError, f"key {name!r} is absent")
         return read(m, obj.obj[name], source)  # type: ignore[index]
     return _item_by_method(m, obj, key)
 
@@ -176,7 +187,7 @@ def _sequence_item(m: Machine, obj: Sequence, key: Abstract) -> Abstract:
         raise Unsupported("an index that is no int")
     index = m.pin_index(key)
     if not -len(obj.items) <= index < len(obj.items):
-        raise Unsupported(f"{obj.kind} index out of range")
+        raise Raises(IndexError, f"{obj.kind} index out of range")
     return obj.items[index]
 
 
@@ -197,7 +208,7 @@ def _range_item(m: Machine, obj: Range, key: Abstract) -> Abstract:
     try:
         return Known(known_range(obj)[m.pin_index(key)])
     except IndexError:
-        raise Unsupported("range object index out of range") from None
+        raise Raises(IndexError, "range object index out of range") from None
 
 
 def hashable(key: Abstract) -> Any:
@@ -217,7 +228,7 @@ def keyed(m: Machine, items: list[Abstract]) -> dict[Any, Abstract]:
 
 def dict_item(obj: Dict, key: Any) -> Abstract:
     if key not in obj.items:
-        raise Unsupported(f"key {key!r} is absent")
+        raise Raises(KeyError, f"key {key!r} is absent")
     return obj.items[key]
 
 
@@ -239,7 +250,7 @@ def setitem(m: Machine, obj: Abstract, key: Abstract, value: Abstract) -> None:
     else:
         index = m.pin_index(key)
         if not -len(obj.items) <= index < len(obj.items):
-            raise Unsupported("list assignment index out of range")
+            raise Raises(IndexError, "list assignment index out of range")
         obj.items[index] = value
 
 
@@ -257,7 +268,7 @@ def delitem(m: Machine, obj: Abstract, key: Abstract) -> None:
             return
         index = m.pin_index(key)
         if not -len(obj.items) <= index < len(obj.items):
-            raise Unsupported("list assignment index out of range")
+            raise Raises(IndexError, "list assignment index out of range")
         del obj.items[index]
     else:
         raise Unsupported("an item deleted from an object")

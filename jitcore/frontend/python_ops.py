@@ -14,7 +14,7 @@ import numpy as np
 
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import constant
-from jitcore.frontend.protocol import Unsupported
+from jitcore.frontend.protocol import Raises, Unsupported
 from jitcore.frontend.values import Abstract, Known, Scalar, Sequence
 from jitcore.ir.graph import Value
 from jitcore.ir.types import BOOL, ScalarType
@@ -83,7 +83,7 @@ def fold(m: Machine, function: Callable[..., Any], *args: Any) -> Abstract:
     try:
         result = function(*args)
     except Exception as error:
-        raise Unsupported(f"{type(error).__name__}: {error}") from None
+        raise Raises(type(error), f"{type(error).__name__}: {error}") from None
     if not _is_folded(result):
         raise Unsupported("an operation that gives an object")
     return constant(m, result)

@@ -48,6 +48,9 @@ def trace_region(snapshot: Snapshot) -> Trace | Refusal:
             known.add(change.loop)
             continue
         except Restart as restart:
+            if restart.seen and restart.unit not in choices.seen:
+                choices.seen.add(restart.unit)
+                continue
             if restart.unit not in cuts and len(cuts) < MAX_RESTARTS:
                 cuts[restart.unit] = restart.cut
                 continue

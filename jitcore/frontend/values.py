@@ -338,6 +338,36 @@ class View(Abstract):
         self.made_at: int | None = None
 
 
+class Instance(Abstract):
+    """An object of a class written in Python that the region made.
+
+    ``cls_value`` is its class (``Known``), whose version is guarded; ``attrs`` has what lies in its dict and its
+    slots, in the order in which it was put there.
+    """
+
+    __slots__ = ("cls_value", "attrs")
+
+    def __init__(self, cls_value: Known, attrs: dict[str, Abstract]) -> None:
+        super().__init__()
+        self.cls_value, self.attrs = cls_value, attrs
+
+    @property
+    def cls(self) -> type:
+        assert isinstance(self.cls_value.obj, type)
+        return self.cls_value.obj
+
+
+class Partial(Abstract):
+    """A ``functools.partial`` made inside.  ``made_at``: as for ``Function``."""
+
+    __slots__ = ("func", "args", "kwargs", "made_at")
+
+    def __init__(self, func: Abstract, args: list[Abstract], kwargs: dict[str, Abstract]) -> None:
+        super().__init__()
+        self.func, self.args, self.kwargs = func, args, kwargs
+        self.made_at: int | None = None
+
+
 class Opaque(Abstract):
     """An object known by its type only (``TypeIs`` guarded, or the result of a call).
 
@@ -349,6 +379,39 @@ class Opaque(Abstract):
     def __init__(self, value: Value | None, type: type, source: Source | None = None, obj: object = None) -> None:
         super().__init__(source)
         self.value, self.type, self.obj = value, type, obj
+
+
+class Raised(Abstract):
+    """An exception of exactly ``cls`` that the region raises and catches itself; nothing else sees it.
+
+    ``made_at``: the unit of the region's own frame at which it was made.
+    """
+
+    __slots__ = ("cls", "made_at")
+
+    def __init__(self, cls: type[BaseException], made_at: int) -> None:
+        super().__init__()
+        self.cls, self.made_at = cls, made_at
+
+
+class Handling(Abstract):
+    """What lies on the stack while the handler of ``error`` runs (CPython keeps the exception before it there)."""
+
+    __slots__ = ("error", "made_at")
+
+    def __init__(self, error: Raised) -> None:
+        super().__init__()
+        self.error, self.made_at = error, error.made_at
+
+
+class Text(Abstract):
+    """A string that only an exception holds which the region catches itself: nobody will read it."""
+
+    __slots__ = ("made_at",)
+
+    def __init__(self, made_at: int) -> None:
+        super().__init__()
+        self.made_at = made_at
 
 
 def constant(value: Abstract) -> Any:

@@ -152,6 +152,8 @@ class _Program:
                 return ("absent", i, number)
             case g.TypeVersion(type=type_):
                 return ("type_version", i, number, type_)
+            case g.ClassVersion(cls=cls):
+                return ("class_version", i, number, cls)
             case g.FunctionIs(code=code, defaults=defaults, kwdefaults=kwdefaults):
                 return ("function_is", i, number, code, defaults, kwdefaults)
             case g.DimsEqual(axis=axis, other=other, other_axis=other_axis):
