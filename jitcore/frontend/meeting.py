@@ -2,7 +2,7 @@
 
 Job: ``Meeting`` holds the paths that wait.  The first instruction of a compiled loop is a block whose parameters are
 what the loop changes; a path that comes there jumps to a version of it that its state fits, or makes a new one.
-From the first loop on, paths also meet at the targets of jumps: they wait there until all others that can come have
+From the first loop on, and where there are many, paths also meet at the targets of jumps: they wait there until all others that can come have
 come, and go on as one where their states differ in numbers and arrays only.
 Invariants: a path jumps to a block only if its state is the block's, object for object, but for the block's
 parameters (``matching``).  Used by ``machine`` alone.
@@ -18,13 +18,15 @@ from jitcore.bytecode import Code
 from jitcore.bytecode.liveness import Facts, facts_of
 from jitcore.frontend.matching import Place, arguments, differences, generalise, places_of
 from jitcore.frontend.state import Frame, State
-from jitcore.frontend.values import UNBOUND, Lazy, LoopIterator
+from jitcore.frontend.values import UNBOUND, Iterator, Lazy, LoopIterator
 from jitcore.ir.graph import Block
 
 if TYPE_CHECKING:
     from jitcore.frontend.machine import Machine
 
 MAX_VERSIONS = 5    # of a loop, for one version of the loops around it
+MAX_STATES = 12     # of a loop, for all versions of those together
+MEETING_PATHS = 16  # with more, paths meet in regions without loops, too
 
 
 class Relooped(Exception):
@@ -47,11 +49,13 @@ class _Version:
 
 @dataclass
 class _Waiting:
-    """A path that waits: to go on from a branch, or ``parked`` where paths meet."""
+    """A path that waits: to go on from a branch, or ``parked`` where paths meet.  ``split``: it left another path, and
+    may have come to a loop's first instruction that way."""
 
     block: Block
     state: State
     parked: bool = False
+    split: bool = False
 
 
 class Meeting:
@@ -61,10 +65,15 @@ class Meeting:
         self.m = m
         self.active = False
         self._waiting: list[_Waiting] = []
-        self._versions: dict[tuple[object, ...], list[_Version]] = {}
-        self._wanted: dict[tuple[object, ...], set[Place]] = {}
+        self._versions: dict[tuple[tuple[object, ...], ...], list[_Version]] = {}
+        self._wanted: dict[tuple[tuple[object, ...], ...], set[Place]] = {}
         self._facts: dict[CodeType, Facts] = {}
         self._numbers = 0
+
+    @property
+    def merges(self) -> bool:
+        """Whether paths meet at the targets of jumps: in regions with loops, and where there are many."""
+        return self.active or self.m.paths > MEETING_PATHS
 
     def facts_of(self, code: Code) -> Facts:
         found = self._facts.get(code.code)
@@ -77,22 +86,23 @@ class Meeting:
         self.__dict__.clear()
 
     # -- waiting ------------------------------------------------------------------------------------
-    def wait(self, block: Block, state: State) -> None:
+    def wait(self, block: Block, state: State, split: bool = False) -> None:
         """A path will go on in ``block``."""
-        self._waiting.append(_Waiting(block, state))
+        self._waiting.append(_Waiting(block, state, False, split))
 
     def next(self) -> tuple[Block, State] | None:
         """The path to go on with.  In regions with loops the one furthest back, so that paths meet."""
-        if not self._waiting:
-            return None
-        if not self.active:
-            found = self._waiting.pop()
-            return found.block, found.state
-        first = min(self._waiting, key=lambda w: _progress(w.state))
-        self._waiting.remove(first)
-        if not first.parked:
+        while self._waiting:
+            first = min(self._waiting, key=lambda w: _progress(w.state)) if self.merges else self._waiting[-1]
+            self._waiting.remove(first)
+            if first.parked:
+                return self._merge(first)
+            if first.split:
+                self.m.builder.block, self.m.state = first.block, first.state
+                if self.stops(False):
+                    continue
             return first.block, first.state
-        return self._merge(first)
+        return None
 
     def _merge(self, first: _Waiting) -> tuple[Block, State]:
         """The path ``first`` together with those that wait at the same place and fit."""
@@ -130,7 +140,7 @@ class Meeting:
         if frame.index in facts.loops and self.is_native(frame.index):
             self._enter(frame, facts)
             return True
-        if self.active and (returned or frame.index in facts.joins):
+        if self.merges and (returned or frame.index in facts.joins):
             self._drop_dead(frame, facts.live[frame.index], -1)
             self._waiting.append(_Waiting(self.m.builder.block, self.m.state, True))
             return True
@@ -176,7 +186,8 @@ class Meeting:
                 m.jump(version.block, arguments(m.builder, m.state, version.order))
                 return
             wanted |= found
-        if len(versions) >= MAX_VERSIONS:
+        alike = sum(len(found) for at, found in self._versions.items() if _unversioned(at) == _unversioned(where))
+        if len(versions) >= MAX_VERSIONS or alike >= MAX_STATES:
             raise Relooped((frame.code.code, first), "left")
         m.state.facts = {}
         block = m.builder.graph.new_block()
@@ -206,6 +217,12 @@ def _progress(state: State) -> list[float]:
     return [*(frame.index for frame in state.frames), math.inf]
 
 
-def _where(state: State) -> tuple[object, ...]:
-    """The place of a path, and the versions of the loops that it is in."""
-    return tuple((frame.code.code, frame.index, frame.loops) for frame in state.frames)
+def _unversioned(where: tuple[tuple[object, ...], ...]) -> list[object]:
+    """The same place in all versions of the loops around it."""
+    return [(code, index, positions) for code, index, _, positions in where]
+
+
+def _where(state: State) -> tuple[tuple[object, ...], ...]:
+    """The place of a path, the versions of the loops that it is in, and how far it is in those that are unrolled."""
+    return tuple((frame.code.code, frame.index, frame.loops,
+                  tuple(v.position for v in frame.stack if isinstance(v, Iterator))) for frame in state.frames)
