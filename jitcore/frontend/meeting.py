@@ -2,8 +2,8 @@
 
 Job: ``Meeting`` holds the paths that wait.  The first instruction of a compiled loop is a block whose parameters are
 what the loop changes; a path that comes there jumps to a version of it that its state fits, or makes a new one.
-From the first loop on, and where there are many, paths also meet at the targets of jumps: they wait there until all others that can come have
-come, and go on as one where their states differ in numbers and arrays only.
+From the first loop on, and where there are many, paths also meet at the targets of jumps: they wait there until all
+others that can come have come, and go on as one where their states differ in numbers and arrays only.
 Invariants: a path jumps to a block only if its state is the block's, object for object, but for the block's
 parameters (``matching``).  Used by ``machine`` alone.
 """
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from jitcore.bytecode import Code
 from jitcore.bytecode.liveness import Facts, facts_of
-from jitcore.frontend.matching import Place, arguments, differences, generalise, places_of
+from jitcore.frontend.lists import learn
+from jitcore.frontend.matching import Place, arguments, differences, generalise, grown_lists, places_of
 from jitcore.frontend.state import Frame, State
 from jitcore.frontend.values import UNBOUND, Iterator, Lazy, LoopIterator
 from jitcore.ir.graph import Block
@@ -133,16 +134,24 @@ class Meeting:
     # -- arriving -----------------------------------------------------------------------------------
     def stops(self, returned: bool) -> bool:
         """Whether the running path ends or waits in front of its next instruction.  ``returned``: from a call."""
+        if self._at_loop():
+            return True
+        frame = self.m.frame
+        facts = self.facts_of(frame.code)
+        if self.merges and (returned or frame.index in facts.joins):
+            self._drop_dead(frame, facts.live[frame.index], -1)
+            self._waiting.append(_Waiting(self.m.builder.block, self.m.state, True))
+            return True
+        return False
+
+    def _at_loop(self) -> bool:
+        """Whether the running path has come to the first instruction of a compiled loop, where it ends."""
         frame = self.m.frame
         facts = self.facts_of(frame.code)
         while frame.loops and frame.index not in facts.bodies[frame.loops[-1][0]]:
             frame.loops = frame.loops[:-1]
         if frame.index in facts.loops and self.is_native(frame.index):
             self._enter(frame, facts)
-            return True
-        if self.merges and (returned or frame.index in facts.joins):
-            self._drop_dead(frame, facts.live[frame.index], -1)
-            self._waiting.append(_Waiting(self.m.builder.block, self.m.state, True))
             return True
         return False
 
@@ -166,7 +175,7 @@ class Meeting:
         """The running path comes to a loop's first instruction: from outside, or once more."""
         m, first = self.m, frame.index
         self.active = True
-        m.state.before = None       # a later trip may have stored: the call that the loop is in is not made anew
+        m.state.before = None       # a later trip may have stored or changed a list: the call it is in is not made anew
         while frame.loops and frame.loops[-1][0] == first:
             frame.loops = frame.loops[:-1]
         self._drop_dead(frame, facts.live[first], -1)
@@ -181,6 +190,7 @@ class Meeting:
         for version in reversed(versions):
             found = differences(m.builder, version.state, m.state)
             if found is None:
+                learn(m, grown_lists(version.state, m.state))
                 continue
             if found <= set(version.order):
                 m.jump(version.block, arguments(m.builder, m.state, version.order))
