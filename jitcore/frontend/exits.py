@@ -13,6 +13,7 @@ from jitcore.frontend.values import (
     Cell,
     Dict,
     Enumerate,
+    FlatIterator,
     Function,
     Gathered,
     Handling,
@@ -220,6 +221,8 @@ class ExitMaker:
             return Build("iter", (Build("range", self.all([value.position, value.stop, value.step])),))
         if isinstance(value, SequenceIterator):
             return Build("reversed_at" if value.down else "iter_at", self.all([value.over, value.position]))
+        if isinstance(value, FlatIterator):
+            return Build("flat_at", self.all([value.over, value.position]))
         if isinstance(value, Enumerate):
             return Build("enumerate", self.all([value.over, value.position]))
         assert isinstance(value, Zip)
@@ -232,6 +235,10 @@ class ExitMaker:
         if not value.fixed:
             raise Unbuildable("an iterator over a list", value.made_at)
         known = self._memo.get(id(value))
+        if known is None and isinstance(value.over, Range) and len(value.items) > value.position:
+            parts = [value.items[value.position], value.over.stop, value.over.step]
+            known = self._memo[id(value)] = Build("iter", (Build("range", self.all(parts)),))
+            self._keep.append(value)
         if known is None:
             known = Build("iter", (Build("tuple", self.all(value.items[value.position:])),))
             self._memo[id(value)] = known

@@ -18,7 +18,8 @@ class Snapshot:
     """A frame's state: ``locals`` are its ``localsplus``, ``stack`` its operands, bottom first.
 
     ``unbound`` is the object that stands for NULL in both.  Functions with a code of ``opaque`` are not looked into:
-    they are known to be made anew, with other defaults, from call to call.  ``shared`` are the entries of the stack
+    they are known to be made anew, with other defaults, from call to call.  The texts at
+    ``varying`` are other ones each time: they are known by type only.  ``shared`` are the entries of the stack
     whose objects others than the frame are known to hold.
     """
 
@@ -29,6 +30,7 @@ class Snapshot:
     stack: tuple[object, ...]
     unbound: object = None
     opaque: frozenset[CodeType] = frozenset()
+    varying: frozenset[Source] = frozenset()
     shared: frozenset[int] = frozenset()
 
 
@@ -42,6 +44,15 @@ class Left:
     kind: str
 
 
+@dataclass(frozen=True)
+class Loop:
+    """A compiled loop, for explain: ``over`` says what it goes over, '' where it asks a condition."""
+
+    file: str
+    line: int
+    over: str
+
+
 @dataclass
 class Trace:
     """A region ready to be compiled.
@@ -49,7 +60,7 @@ class Trace:
     ``guards`` in order of evaluation; the i-th ``Loading`` guard fills ``graph.inputs[i]``.
     ``sources`` is what ``recipe.FromSource`` indexes.  ``work`` counts native operations (arithmetic and kernels):
     0 means that nothing is gained.  ``left`` lists the places that the region hands over at.
-    ``inlined`` holds the code objects whose bodies became part of the region.
+    ``inlined`` holds the code objects whose bodies became part of the region, ``loops`` its loops.
     """
 
     graph: Graph
@@ -58,6 +69,7 @@ class Trace:
     work: int = 0
     left: list[Left] = field(default_factory=list)
     inlined: list[CodeType] = field(default_factory=list)
+    loops: list[Loop] = field(default_factory=list)
 
 
 @dataclass
