@@ -347,8 +347,8 @@ def _hash(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abst
 def _operator(name: str) -> Rule:
     def found(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract | Redirect:
         if name in ("lt", "le", "eq", "ne", "gt", "ge"):
-            return operations.compare(m, name, *args)
-        return operations.binary(m, name, *args)
+            return operations.compare(m, name, args[0], args[1])
+        return operations.binary(m, name, args[0], args[1])
     return found
 
 

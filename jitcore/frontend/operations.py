@@ -331,7 +331,7 @@ def _among(m: Machine, item: Scalar, numbers: list[Known], wanted: bool) -> Abst
     for number in numbers:
         equal = truth_value(m, compare(m, "eq", number, item))
         any_ = equal if isinstance(any_, Known) and not any_.obj else python_ops.apply(m, "or", any_, equal)
-    return any_ if wanted else unary(m, "not", any_)
+    return any_ if wanted else Known(not any_.obj) if isinstance(any_, Known) else python_ops.apply(m, "not", any_)
 
 
 def contains(m: Machine, item: Abstract, container: Abstract) -> bool:
