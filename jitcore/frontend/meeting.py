@@ -30,7 +30,7 @@ from jitcore.frontend.matching import (
 )
 from jitcore.frontend.snapshot import Loop
 from jitcore.frontend.state import Frame, State
-from jitcore.frontend.values import UNBOUND, Abstract, Iterator, Lazy, LoopIterator
+from jitcore.frontend.values import UNBOUND, Abstract, Iterator, Known, Lazy, LoopIterator
 from jitcore.ir.graph import Block
 from jitcore.ir.types import ScalarType
 
@@ -290,5 +290,5 @@ def _where(state: State) -> tuple[tuple[object, ...], ...]:
 
 
 def _is_cheap(value: Abstract) -> bool:
-    """Whether a local can be kept for nothing: read at entry, or a number."""
-    return value.source is not None or number_type(value) is not None
+    """Whether a local can be kept for nothing: read at entry, known, or a number."""
+    return value.source is not None or isinstance(value, Known) or number_type(value) is not None

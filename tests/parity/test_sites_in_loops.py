@@ -265,8 +265,6 @@ def observed(n, see):
     last = None
     for i in range(n):
         x = i * 0.5 + total * 0.25
-        if i % 2:
-            odd = x * 3.0 - i  # noqa: F841
         total = total * 0.5 + x * 0.125 - x + i * 3 - 1.5 * x
         see(i,
             total)
