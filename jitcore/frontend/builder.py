@@ -66,6 +66,8 @@ class Builder:
         #: Gives the exit of a check that fails in the present instruction.
         self.failing: Callable[[], int] = lambda: 0
         self.failing_array: Callable[[], int] = lambda: 0
+        #: The kinds of reports, as bits, that the region itself has put on ignore.
+        self.quiet: Callable[[], int] = lambda: 0
         self._opaque = opaque
         self._by_source: dict[Source, Abstract] = {}
         self._dims: dict[tuple[Source, int], Value] = {}
@@ -199,6 +201,8 @@ class Builder:
             arrays = isinstance(type, ArrayType) or type == OBJECT or any(
                 isinstance(value.type, ArrayType) for value in operands)
             exit = self.failing_array() if arrays else self.failing()
+        if exit is not None and op in ("ew", "cast", "reduce") and (quiet := self.quiet()):
+            attrs["quiet"] = quiet
         node = self.graph.add(self.block, op, operands, type, shape=shape, exit=exit, line=self.line, **attrs)
         assert node.result is not None
         return node.result

@@ -15,6 +15,7 @@ from jitcore.frontend import (
     attributes,
     builtin_calls,
     builtin_methods,
+    errstates,
     exceptions,
     instances,
     iteration,
@@ -35,6 +36,7 @@ from jitcore.frontend.values import (
     Function,
     Instance,
     Known,
+    LeaveErrstate,
     Method,
     NativeMethod,
     Opaque,
@@ -76,6 +78,10 @@ def call(m: Machine, func: Abstract, args: list[Abstract], kwargs: dict[str, Abs
         if isinstance(func, Function):
             enter(m, func, args, kwargs, deliver)
             return PENDING
+        if isinstance(func, LeaveErrstate):
+            return errstates.leave(m, func)
+        if isinstance(func, Known) and func.obj is np.errstate:
+            return errstates.make(m, args, kwargs)
         if isinstance(func, Known) and is_own_class(func.obj) and deliver == "push":
             return _object(m, func, args, kwargs)
         found = _semantic(m, func, args, kwargs)

@@ -13,12 +13,14 @@ from jitcore.frontend.values import (
     Cell,
     Dict,
     Enumerate,
+    Errstate,
     Function,
     Handling,
     Instance,
     Iterator,
     Known,
     Lazy,
+    LeaveErrstate,
     LoopIterator,
     Method,
     NativeMethod,
@@ -144,6 +146,8 @@ class ExitMaker:
             cls = Const(value.cls) if source is None else self._object_at(source)
             attrs = (r for name, v in value.attrs.items() for r in (Const(name), self.make(v)))
             return Build("instance", (cls, *attrs))
+        if isinstance(value, (Errstate, LeaveErrstate)):
+            raise Unbuildable("a np.errstate", value.made_at)
         if isinstance(value, (NativeMethod, View, Partial)):
             what = f"method {value.name}" if isinstance(value, NativeMethod) else f"a {type(value).__name__.lower()}"
             raise Unbuildable(what, value.made_at)

@@ -22,7 +22,19 @@ from jitcore.frontend.registry import HANDLERS, LEFT
 from jitcore.frontend.sites import site
 from jitcore.frontend.snapshot import Left
 from jitcore.frontend.state import Frame, State
-from jitcore.frontend.values import Abstract, Iterator, Known, Lazy, NativeMethod, Partial, Raised, Scalar, Set, View
+from jitcore.frontend.values import (
+    Abstract,
+    Errstate,
+    Iterator,
+    Known,
+    Lazy,
+    NativeMethod,
+    Partial,
+    Raised,
+    Scalar,
+    Set,
+    View,
+)
 from jitcore.guards.guard import Guard
 from jitcore.guards.sources import Source
 from jitcore.ir.graph import Block, Exit, Terminator, Value
@@ -95,6 +107,7 @@ class Machine:
         self._before: tuple[list[Abstract], list[Abstract]] = ([], [])
         self._failing: int | None = None
         builder.failing, builder.failing_array = self.failing, self.failing_array
+        builder.quiet = self._ignored
         self._paths = 1
         self._steps = 0
         self._pinned: dict[Value, Known] = {}
@@ -116,7 +129,7 @@ class Machine:
 
     def close(self) -> None:
         """Let go of the snapshot's objects: nothing that is kept refers to this machine, nor it to itself."""
-        self.builder.failing = self.builder.failing_array = _no_exit
+        self.builder.failing = self.builder.failing_array = self.builder.quiet = _no_exit
         self.meeting.close()
         self.state = State([])
 
@@ -199,7 +212,7 @@ class Machine:
 
     def made(self, value: Abstract) -> Abstract:
         """Note where an object was made that no recipe can make; give up if it is known to be needed."""
-        if isinstance(value, (NativeMethod, Iterator, View, Set, Partial)):
+        if isinstance(value, (NativeMethod, Iterator, View, Set, Partial, Errstate)):
             self.check_cut()
             value.made_at = self.outer_unit
         return value
@@ -271,6 +284,9 @@ class Machine:
         if self.state.stored:
             raise Unsupported("an array operation behind a store")
         return 0
+
+    def _ignored(self) -> int:
+        return self.state.ignored
 
     def note_store(self) -> None:
         """The present instruction stores into an array that is visible outside."""

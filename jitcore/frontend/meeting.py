@@ -90,9 +90,16 @@ class Meeting:
             return found.block, found.state
         first = min(self._waiting, key=lambda w: _progress(w.state))
         self._waiting.remove(first)
+        self._leave_loops(first.state.frame)        # a branch may have led out of them
         if not first.parked:
             return first.block, first.state
         return self._merge(first)
+
+    def _leave_loops(self, frame: Frame) -> None:
+        """Forget the loops that a frame is not in any more."""
+        facts = self.facts_of(frame.code)
+        while frame.loops and frame.index not in facts.bodies[frame.loops[-1][0]]:
+            frame.loops = frame.loops[:-1]
 
     def _merge(self, first: _Waiting) -> tuple[Block, State]:
         """The path ``first`` together with those that wait at the same place and fit."""
@@ -125,8 +132,7 @@ class Meeting:
         """Whether the running path ends or waits in front of its next instruction.  ``returned``: from a call."""
         frame = self.m.frame
         facts = self.facts_of(frame.code)
-        while frame.loops and frame.index not in facts.bodies[frame.loops[-1][0]]:
-            frame.loops = frame.loops[:-1]
+        self._leave_loops(frame)
         if frame.index in facts.loops and self.is_native(frame.index):
             self._enter(frame, facts)
             return True

@@ -87,10 +87,11 @@ class State:
 
     ``unlikely``: the snapshot's values do not take this path, which split off inside an inlined call.
     ``before``: while a call is inlined, the state before the region's own frame made it (kept from the first loop on).
-    ``stored``: something was stored into an array that is visible outside.
+    ``stored``: something was stored into an array that is visible outside.  ``ignored``: the kinds of floating-point
+    reports, as bits, that the ``np.errstate`` ignore which the region has entered and not left.
     """
 
-    __slots__ = ("frames", "facts", "unlikely", "before", "stored")
+    __slots__ = ("frames", "facts", "unlikely", "before", "stored", "ignored")
 
     def __init__(self, frames: list[Frame], facts: dict[Value, bool] | None = None) -> None:
         self.frames = frames
@@ -98,6 +99,7 @@ class State:
         self.unlikely = False
         self.before: State | None = None
         self.stored = False
+        self.ignored = 0
 
     @property
     def frame(self) -> Frame:
@@ -109,6 +111,7 @@ class State:
         copier = _Copier()
         new = State([copier.frame(frame) for frame in self.frames], dict(self.facts))
         new.unlikely, new.before, new.stored = self.unlikely, self.before, self.stored
+        new.ignored = self.ignored
         return new
 
 

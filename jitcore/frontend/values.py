@@ -357,6 +357,28 @@ class Instance(Abstract):
         return self.cls_value.obj
 
 
+class Errstate(Abstract):
+    """A ``np.errstate`` made inside, not entered: ``ignored`` are the kinds that it ignores, as bits; it says nothing
+    of the others.  ``made_at``: as for ``Function``."""
+
+    __slots__ = ("ignored", "made_at")
+
+    def __init__(self, ignored: int) -> None:
+        super().__init__()
+        self.ignored = ignored
+        self.made_at: int | None = None
+
+
+class LeaveErrstate(Abstract):
+    """``__exit__`` of a ``np.errstate`` that was entered: ``before`` are the kinds that are ignored afterwards."""
+
+    __slots__ = ("before", "made_at")
+
+    def __init__(self, before: int, made_at: int | None) -> None:
+        super().__init__()
+        self.before, self.made_at = before, made_at
+
+
 class Partial(Abstract):
     """A ``functools.partial`` made inside.  ``made_at``: as for ``Function``."""
 
