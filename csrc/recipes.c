@@ -3,20 +3,21 @@
  * The Python form (made by jitcore.guards.pack) is a tuple of recipes, each one of
  *   ("const", obj)  ("null",)  ("src", k)  ("word", k, code)  ("np", k, dtype char)
  *   ("build", kind, (items...))  ("memo", id, recipe)  ("ref", id)
- * `k` indexes src or out; `code` is i, d, ?, D for weak numbers and o for a borrowed object.  A memo names the
+ * `k` indexes src or out; `code` is i, d, ?, D for weak numbers, o for a borrowed object and l for a list
+ * of native code, which becomes a Python list once.  A memo names the
  * object that a recipe yields; a ref yields it again: memos come first in the order of building.
  *
  * Functions are made as MAKE_FUNCTION makes them; where one is the content of a cell of its own closure, that cell is
  * made empty and filled afterwards.
  *
  * Compiled form: one array of nodes in depth-first order; a build node's items follow it. */
-#include "npyapi.h"
+#include "lists.h"
 #include "frame_compat.h"
 
 #define MAX_DEPTH 200
 #define FEW 16      /* memos or items that need no allocation */
 
-enum { R_CONST, R_NULL, R_SRC, R_INT, R_FLOAT, R_BOOL, R_COMPLEX, R_OBJECT, R_NUMPY, R_BUILD, R_MEMO, R_REF };
+enum { R_CONST, R_NULL, R_SRC, R_INT, R_FLOAT, R_BOOL, R_COMPLEX, R_OBJECT, R_LIST, R_NUMPY, R_BUILD, R_MEMO, R_REF };
 enum { B_TUPLE, B_LIST, B_DICT, B_SET, B_SLICE, B_CELL, B_METHOD, B_RANGE, B_ITER, B_FREE, B_LAST, B_ITER_AT,
        B_REVERSED_AT, B_ENUMERATE, B_ZIP, B_FUNCTION, B_INSTANCE };
 
@@ -118,7 +119,7 @@ static int compile_word(jc_recipe *r, PyObject *spec, int strong)
         return bad("a word's number is not negative");
     }
     int op = strong ? R_NUMPY : code == 'i' ? R_INT : code == 'd' ? R_FLOAT : code == '?' ? R_BOOL
-        : code == 'D' ? R_COMPLEX : code == 'o' ? R_OBJECT : -1;
+        : code == 'D' ? R_COMPLEX : code == 'o' ? R_OBJECT : code == 'l' ? R_LIST : -1;
     int typenum = -1;
     if (strong) {
         PyArray_Descr *descr = strchr("?bBhHiIlLqQefdFD", code) != NULL ? PyArray_DescrFromType(code) : NULL;
@@ -452,6 +453,8 @@ static PyObject *build(builder *b)
         return PyComplex_FromDoubles(w[0].d, w[1].d);
     case R_OBJECT:
         return Py_NewRef(w->o);
+    case R_LIST:
+        return jc_tlist_box(w->p);
     case R_NUMPY:
         made = jc_box_np(n->typenum, w);
         return made != NULL ? made : PyErr_NoMemory();

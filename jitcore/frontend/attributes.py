@@ -32,6 +32,7 @@ from jitcore.frontend.values import (
     Scalar,
     Sequence,
     Slice,
+    TypedList,
 )
 from jitcore.guards.guard import Absent, TypeIs
 from jitcore.guards.sources import Attr
@@ -53,7 +54,7 @@ def get(m: Machine, obj: Abstract, name: str) -> Abstract | Redirect:
         return instances.get(m, obj, name)
     if isinstance(obj, (Slice, Range)) and name in ("start", "stop", "step"):
         return getattr(obj, name)
-    if isinstance(obj, (Sequence, Dict)):
+    if isinstance(obj, (Sequence, TypedList, Dict)):
         if isinstance(getattr(pytype(m, obj), name, None), types.MethodDescriptorType):
             return NativeMethod(obj, name)
     if isinstance(obj, Function):

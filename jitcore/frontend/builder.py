@@ -214,6 +214,10 @@ class Builder:
         """Append a node that only does something."""
         self.graph.add(self.block, op, operands, None, line=self.line)
 
+    def emit_change(self, op: str, operands: tuple[Value, ...], **attrs: Any) -> None:
+        """Append a node that changes a list of the region's own, if it does not take its exit."""
+        self.graph.add(self.block, op, operands, None, exit=self.failing(), line=self.line, **attrs)
+
     def require_writable(self, array: Array) -> None:
         """A check that an array may be written to: once at entry for an input."""
         if array.source is None:

@@ -16,6 +16,8 @@ from jitcore.frontend import (
     attributes,
     exceptions,
     iteration,
+    list_makers,
+    lists,
     numpy_attrs,
     numpy_ops,
     operations,
@@ -42,6 +44,7 @@ from jitcore.frontend.values import (
     Sequence,
     Set,
     Slice,
+    TypedList,
     View,
     Zip,
 )
@@ -78,6 +81,8 @@ def _len(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
             raise Unsupported("len() of an array without axes")
         hint = value.hint[0] if value.hint else None
         return Scalar(value.shape[0], None, hint)
+    if isinstance(value, TypedList):
+        return Scalar(lists.length(m, value))
     if (size := sequences.length(m, value)) is not None:
         return size
     if isinstance(value, (Sequence, Dict, Set)):
@@ -246,6 +251,8 @@ def _pow(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
 
 def _extreme(name: str, function: Callable[..., Any]) -> Rule:
     def found(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+        if len(args) == 1 and (whole := lists.whole(args[0])) is not None:
+            return lists.best(m, whole, name == "max")
         values = [m.force(v) for v in (args if len(args) > 1 else iteration.items(m, args[0], 1000)[0])]
         if not values:
             raise Raises(ValueError, f"{name}() of nothing")
@@ -276,6 +283,8 @@ rule(max, 1, 1000)(_extreme("max", max))
 def _sum(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
     if isinstance(args[0], (Array, Scalar)):
         raise Unsupported("sum() over an array")
+    if (whole := lists.whole(args[0])) is not None:
+        return lists.total(m, whole, args[1] if len(args) == 2 else Known(0))
     values = [m.force(v) for v in iteration.items(m, args[0], 1000)[0]]
     total: Abstract = args[1] if len(args) == 2 else Known(0)
     if all(isinstance(v, Known) for v in (total, *values)):
@@ -289,23 +298,6 @@ def _sum(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
     return total
 
 
-# -- truth of several -------------------------------------------------------------------------------------
-def _quantifier(wanted: bool) -> Rule:
-    def found(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-        for value in iteration.items(m, args[0], 1000)[0]:
-            truth = operations.truth(m, value)
-            if not isinstance(truth, bool):
-                raise Unsupported("any() or all() of run-time values")
-            if truth is wanted:
-                return Known(wanted)
-        return Known(not wanted)
-    return found
-
-
-rule(any, 1, 1)(_quantifier(True))
-rule(all, 1, 1)(_quantifier(False))
-
-
 # -- containers -------------------------------------------------------------------------------------------
 @rule(tuple, 0, 1)
 def _tuple(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
@@ -317,7 +309,9 @@ def _tuple(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abs
 
 @rule(list, 0, 1)
 def _list(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-    return Sequence("list", iteration.items(m, args[0], 1000)[0] if args else [])
+    if args and (made := list_makers.listed(m, args[0])) is not None:
+        return made
+    return lists.make(m, iteration.items(m, args[0], 1000)[0] if args else [])
 
 
 @rule(set, 0, 1)
@@ -452,14 +446,18 @@ def _reversed(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> 
     return _iterator(items[::-1], fixed)
 
 
-@rule(sorted, 1, 1)
+@rule(sorted, 1, 1, True)
 def _sorted(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    if (whole := lists.whole(args[0])) is not None:
+        made = lists.copy(m, whole)
+        lists.sort(m, made, kwargs)
+        return made
     values = [m.force(v) for v in iteration.items(m, args[0], 1000)[0]]
-    if not all(isinstance(v, Known) for v in values):
+    if kwargs or not all(isinstance(v, Known) for v in values):
         raise Unsupported("sorted() of run-time values")
     found = python_ops.fold(m, lambda *objs: tuple(sorted(objs)), *(v.obj for v in values))  # type: ignore[attr-defined]
     assert isinstance(found, Known)
-    return Sequence("list", [constant(m, obj) for obj in found.obj])  # type: ignore[attr-defined]
+    return lists.make(m, [constant(m, obj) for obj in found.obj])  # type: ignore[attr-defined]
 
 
 # -- strings ------------------------------------------------------------------------------------------------

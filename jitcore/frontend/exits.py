@@ -15,6 +15,7 @@ from jitcore.frontend.values import (
     Enumerate,
     Errstate,
     Function,
+    Gathered,
     Handling,
     Instance,
     Iterator,
@@ -35,6 +36,7 @@ from jitcore.frontend.values import (
     Set,
     Slice,
     Text,
+    TypedList,
     Unbound,
     View,
     Zip,
@@ -119,7 +121,7 @@ class ExitMaker:
             return Const(value.obj)
         if isinstance(value, Scalar) and value.box is not None:
             return self._from_value(value.box)
-        if isinstance(value, (Scalar, Array)):
+        if isinstance(value, (Scalar, Array, TypedList)):
             return self._from_value(value.value)
         if isinstance(value, Opaque) and value.value is not None:
             return self._from_value(value.value)
@@ -135,6 +137,8 @@ class ExitMaker:
             return Build(type(value).__name__.lower(), self.all([value.start, value.stop, value.step]))
         if isinstance(value, Method):
             return Build("method", (self.make(value.func), self.make(value.self_value)))
+        if isinstance(value, Gathered):
+            return Build("iter", (self.make(value.over),))
         if isinstance(value, Iterator):
             return self._iterator(value)
         if isinstance(value, LoopIterator):

@@ -1,5 +1,6 @@
 """All instruction handlers: importing this module fills ``registry.HANDLERS``."""
 from jitcore.frontend import (  # noqa: F401
+    builtin_truths,
     handlers_build,
     handlers_calls,
     handlers_exceptions,
@@ -8,4 +9,5 @@ from jitcore.frontend import (  # noqa: F401
     handlers_names,
     handlers_ops,
     handlers_stack,
+    list_items,
 )

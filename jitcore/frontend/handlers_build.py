@@ -6,7 +6,7 @@ from types import CodeType
 from typing import Any
 
 from jitcore.bytecode import Instr
-from jitcore.frontend import exceptions, iteration, operations, python_ops
+from jitcore.frontend import exceptions, iteration, lists, operations, python_ops
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import constant
 from jitcore.frontend.protocol import Raises, Unsupported
@@ -22,6 +22,7 @@ from jitcore.frontend.values import (
     Sequence,
     Set,
     Slice,
+    TypedList,
 )
 
 
@@ -37,7 +38,7 @@ def tuple_of(items: list[Abstract]) -> Abstract:
 
 @handles("BUILD_LIST")
 def build_list(m: Machine, instr: Instr) -> None:
-    m.frame.push(Sequence("list", m.frame.pop_n(instr.arg)))
+    m.frame.push(lists.make(m, m.frame.pop_n(instr.arg)))
 
 
 @handles("BUILD_SET")
@@ -95,7 +96,7 @@ def list_to_tuple(m: Machine, instr: Instr) -> None:
 def _own(m: Machine, depth: int) -> Abstract:
     """The container that a comprehension or a call is filling: always made by the code itself."""
     value = m.frame.stack[-depth]
-    if value.source is not None or not isinstance(value, (Sequence, Dict, Set)):
+    if value.source is not None or not isinstance(value, (Sequence, TypedList, Dict, Set)):
         raise Unsupported("a container made before the region began")
     return value
 
@@ -104,6 +105,9 @@ def _own(m: Machine, depth: int) -> Abstract:
 def list_append(m: Machine, instr: Instr) -> None:
     item = m.frame.pop()
     target = _own(m, instr.arg)
+    if isinstance(target, TypedList):
+        lists.append(m, target, item)
+        return
     assert isinstance(target, Sequence)
     target.items.append(item)
 
@@ -120,7 +124,12 @@ def map_add(m: Machine, instr: Instr) -> None:
 def list_extend(m: Machine, instr: Instr) -> None:
     value = m.frame.pop()
     target = _own(m, instr.arg)
+    if isinstance(target, TypedList):
+        lists.extend(m, target, m.force(value))
+        return
     assert isinstance(target, Sequence)
+    if isinstance(m.force(value), TypedList):
+        lists.to_run_time(m, target)
     target.items.extend(iteration.items(m, value, 1000)[0])
 
 
@@ -197,7 +206,7 @@ def unpack_ex(m: Machine, instr: Instr) -> None:
     if len(items) < before + after:
         raise Raises(ValueError, "too few values to unpack")
     end = len(items) - after
-    middle = Sequence("list", items[before:end])
+    middle = lists.make(m, items[before:end])
     m.frame.stack.extend(reversed([*items[:before], middle, *items[end:]]))
 
 

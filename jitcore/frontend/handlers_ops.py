@@ -58,7 +58,7 @@ def is_(m: Machine, instr: Instr) -> None:
 @handles("CONTAINS")
 def contains(m: Machine, instr: Instr) -> None:
     item, container = m.frame.pop_n(2)
-    m.frame.push(Known(operations.contains(m, item, container) is not instr.arg))
+    m.frame.push(operations.contains_value(m, item, container, not instr.arg))
 
 
 @handles("TO_BOOL")

@@ -16,6 +16,8 @@ from jitcore.frontend import exceptions
 from jitcore.frontend.adoption import Adopted
 from jitcore.frontend.builder import Builder, CannotPin
 from jitcore.frontend.exits import ExitMaker, Unbuildable
+from jitcore.frontend.learning import Learned, Site
+from jitcore.frontend.matching import places_of
 from jitcore.frontend.meeting import Meeting, Relooped
 from jitcore.frontend.protocol import Leaves, Raises, Unsupported
 from jitcore.frontend.registry import HANDLERS, LEFT
@@ -23,6 +25,7 @@ from jitcore.frontend.sites import site
 from jitcore.frontend.snapshot import Left
 from jitcore.frontend.state import Frame, State
 from jitcore.frontend.values import (
+    UNBOUND,
     Abstract,
     Errstate,
     Iterator,
@@ -33,6 +36,7 @@ from jitcore.frontend.values import (
     Raised,
     Scalar,
     Set,
+    TypedList,
     View,
 )
 from jitcore.guards.guard import Guard
@@ -71,14 +75,16 @@ class Choices:
 
     ``cuts``: instructions of the region's own frame that are not looked into, by unit.  ``native`` and ``left``: loops
     (code object and first instruction) that are compiled as loops, and that no region contains; ``storing`` are those
-    that store into visible arrays.  ``seen``: instructions of the region's own frame whose exceptions are seen as
-    objects, and so not caught in the region.
+    that store into visible arrays.  ``lists``: the instructions that make lists of run-time length, and their items.
+    ``seen``: instructions of the region's own frame whose exceptions are seen as objects, and so not caught in the
+    region.
     """
 
     cuts: dict[int, Cut] = field(default_factory=dict)
     native: set[tuple[object, int]] = field(default_factory=set)
     left: set[tuple[object, int]] = field(default_factory=set)
     storing: set[tuple[object, int]] = field(default_factory=set)
+    lists: dict[Site, Learned] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)
 
 
@@ -243,7 +249,7 @@ class Machine:
         if self.depth > 1 and likely is not None:
             (other if likely else self.state).unlikely = True
         self.builder.block = yes
-        self.meeting.wait(no, other)
+        self.meeting.wait(no, other, True)
         return other
 
     # -- ends of paths ----------------------------------------------------------------------------
@@ -251,6 +257,11 @@ class Machine:
         """The running path ends in exit number ``exit``; 0: back to the entry, the interpreter does it all."""
         self.builder.block.terminator = Terminator("exit", exit=exit, line=self.builder.line)
         self._ended = True
+
+    def raises(self) -> Abstract:
+        """The present instruction is sure to raise: the running path ends in front of it.  Gives something to push."""
+        self.end(self.failing())
+        return UNBOUND
 
     def end_by_return(self, value: Abstract) -> None:
         """The region's own frame returns ``value``."""
@@ -294,10 +305,18 @@ class Machine:
         if self.depth > 1:
             self.state.before = None        # the call cannot be done once more
 
+    def note_change(self) -> None:
+        """The present instruction changes a list that was there before the call that is being inlined."""
+        if self.depth > 1:
+            self.state.before = None        # the call cannot be done once more
+
     def keep_before(self) -> None:
         """Remember the state before a call that is about to be inlined into the region's own frame."""
         if self.depth == 1:
             self.state.before = None
+            for _, value in places_of(self.state):
+                if isinstance(value, TypedList):
+                    value.outer = True
             if self.meeting.active:
                 frame = self.frame
                 locals, stack = frame.locals, frame.stack

@@ -32,6 +32,7 @@ from jitcore.frontend.values import (
     Sequence,
     Set,
     Slice,
+    TypedList,
     is_number,
 )
 from jitcore.guards.guard import ClassVersion, Guard, LengthIs, TypeIs, TypeVersion
@@ -154,7 +155,7 @@ def pytype(m: Machine, value: Abstract) -> type:
     raise Unsupported(f"the type of a {type(value).__name__.lower()}")
 
 
-_TYPES: dict[type, type] = {Array: np.ndarray, Dict: dict, Set: set, Slice: slice, Range: range,
+_TYPES: dict[type, type] = {Array: np.ndarray, Dict: dict, Set: set, Slice: slice, Range: range, TypedList: list,
                             Function: types.FunctionType, Method: types.MethodType,
                             Partial: functools.partial}
 
@@ -176,6 +177,8 @@ def is_same(m: Machine, a: Abstract, b: Abstract) -> bool | None:
     a, b = m.force(a), m.force(b)
     if a is b:
         return True
+    if isinstance(a, TypedList) and isinstance(b, TypedList):
+        return True if a.value is b.value else None
     (known_a, obj_a), (known_b, obj_b) = exact_object(a), exact_object(b)
     if known_a and known_b:
         if obj_a is obj_b:
@@ -220,7 +223,7 @@ def _is_library(found: type) -> bool:
 def static_truth(m: Machine, value: Abstract) -> bool | None:
     """``bool(value)``; None where it depends on a number or an array."""
     value = m.force(value)
-    if isinstance(value, (Scalar, Array)):
+    if isinstance(value, (Scalar, Array, TypedList)):
         return None
     if isinstance(value, Known):
         if type(value.obj) in _PLAIN or type(value.obj) in (tuple, frozenset) or is_number(value.obj):

@@ -15,6 +15,7 @@ from jitcore.frontend.values import (
     Cell,
     Dict,
     Function,
+    Gathered,
     Instance,
     Iterator,
     LoopIterator,
@@ -37,13 +38,14 @@ class Frame:
     how the result reaches the caller's stack: ``'push'``, or with a NULL (``'null_first'``, ``'null_last'``) where
     an inlined property answers LOAD_METHOD, ``'operator'`` where it must not be NotImplemented, ``'bool'`` where its
     truth is wanted, not at all with ``'drop'``.  ``making``: the object whose ``__init__`` runs, the call's result.
-    ``trips`` counts jumps back by unit, with the number of facts at the first.  ``yields`` collects what a generator
-    expression gives.  ``loops`` are the compiled loops around the present place, outermost first: the first instruction
-    and the version.
+    ``trips`` counts jumps back by unit, with the number of facts at the first.  ``yields`` is the list of what a
+    generator expression gives; with ``stops_at``, one truth value ends it (for ``any`` and ``all``), and nothing is
+    collected.  ``loops`` are the compiled loops around the present place, outermost first: the first instruction and
+    the version.
     """
 
     __slots__ = ("code", "index", "instr", "locals", "stack", "func", "constant_globals", "deliver", "trips",
-                 "yields", "loops", "making")
+                 "yields", "stops_at", "loops", "making")
 
     def __init__(self, code: Code, index: int, locals: list[Abstract], stack: list[Abstract], func: Function,
                  constant_globals: bool = False, deliver: str = "push") -> None:
@@ -51,7 +53,8 @@ class Frame:
         self.instr: Instr = code.instructions[index]
         self.constant_globals, self.deliver = constant_globals, deliver
         self.trips: dict[int, tuple[int, int]] = {}
-        self.yields: list[Abstract] | None = None
+        self.yields: Abstract | None = None
+        self.stops_at: bool | None = None
         self.loops: tuple[tuple[int, int], ...] = ()
         self.making: Abstract | None = None
 
@@ -129,7 +132,8 @@ class _Copier:
         new.instr = frame.instr
         new.trips, new.loops = dict(frame.trips), frame.loops
         new.making = None if frame.making is None else self.copy(frame.making)
-        new.yields = None if frame.yields is None else self.all(frame.yields)
+        new.yields = None if frame.yields is None else self.copy(frame.yields)
+        new.stops_at = frame.stops_at
         return new
 
     def all(self, values: Any) -> list[Abstract]:
@@ -170,5 +174,5 @@ class _Copier:
         return part
 
 
-_COPIED = (Array, Cell, Dict, Function, Instance, Iterator, LoopIterator, Method, NativeMethod, Partial, Range,
-           Sequence, Set, Slice, View)
+_COPIED = (Array, Cell, Dict, Function, Gathered, Instance, Iterator, LoopIterator, Method, NativeMethod, Partial,
+           Range, Sequence, Set, Slice, View)

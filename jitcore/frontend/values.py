@@ -16,7 +16,7 @@ import numpy as np
 
 from jitcore.guards.sources import Item, Source
 from jitcore.ir.graph import Value
-from jitcore.ir.types import ArrayType, ScalarType
+from jitcore.ir.types import ArrayType, ListType, ScalarType
 
 
 class Abstract:
@@ -113,13 +113,37 @@ class Array(Abstract):
 
 
 class Sequence(Abstract):
-    """A tuple or list.  Its items are known one by one."""
+    """A tuple or list.  Its items are known one by one.
 
-    __slots__ = ("kind", "items")
+    ``site``: the instruction that made a list inside (``learning.Site``), where a ``TypedList`` may be made instead.
+    """
 
-    def __init__(self, kind: str, items: list[Abstract], source: Source | None = None) -> None:
+    __slots__ = ("kind", "items", "site")
+
+    def __init__(self, kind: str, items: list[Abstract], source: Source | None = None,
+                 site: tuple[tuple[object, int], ...] | None = None) -> None:
         super().__init__(source)
-        self.kind, self.items = kind, items
+        self.kind, self.items, self.site = kind, items, site
+
+
+class TypedList(Abstract):
+    """A list of run-time length that was made inside: a reference to memory of native code, which holds the items.
+
+    Two of these may stand for one list, which what they refer to then shows; all else about a list is in memory.
+    ``sites``: the instructions that made it, lists in it, and so on, as far as known.  ``outer``: it may have been
+    there when the call began that is being inlined into the region's own frame.
+    """
+
+    __slots__ = ("value", "sites", "outer")
+
+    def __init__(self, value: Value, sites: tuple[tuple[tuple[object, int], ...] | None, ...], outer: bool) -> None:
+        super().__init__()
+        self.value, self.sites, self.outer = value, sites, outer
+
+    @property
+    def type(self) -> ListType:
+        assert isinstance(self.value.type, ListType)
+        return self.value.type
 
 
 class FoundSequence(Sequence):
@@ -135,7 +159,7 @@ class FoundSequence(Sequence):
     def __init__(self, kind: str, obj: tuple[object, ...] | list[object], source: Source,
                  guard_length: Callable[[], None]) -> None:
         Abstract.__init__(self, source)
-        self.kind, self.obj = kind, obj
+        self.kind, self.obj, self.site = kind, obj, None
         kinds = set(map(type, obj[:_LOOKED_AT]))
         self.number = kinds.pop() if len(kinds) == 1 and is_number(obj[0]) else None
         self._items: list[Abstract] | None = None
@@ -325,6 +349,17 @@ class Zip(LoopIterator):
     def __init__(self, parts: list[LoopIterator], strict: bool) -> None:
         super().__init__()
         self.parts, self.strict = parts, strict
+
+
+class Gathered(Abstract):
+    """What a generator expression gave that was run to its end for the builtin which the next instruction calls: to be
+    iterated once, all of it.  Its items are the list's."""
+
+    __slots__ = ("over",)
+
+    def __init__(self, over: TypedList) -> None:
+        super().__init__()
+        self.over = over
 
 
 class View(Abstract):
