@@ -18,7 +18,7 @@ from jitcore.frontend.builder import Builder, CannotPin
 from jitcore.frontend.exits import ExitMaker, Unbuildable
 from jitcore.frontend.learning import Learned, Site
 from jitcore.frontend.matching import places_of
-from jitcore.frontend.meeting import Meeting, Relooped
+from jitcore.frontend.meeting import Meeting
 from jitcore.frontend.protocol import Leaves, Raises, Unsupported
 from jitcore.frontend.registry import HANDLERS, LEFT
 from jitcore.frontend.sites import site
@@ -324,7 +324,15 @@ class Machine:
                 self.state.before = self.state.clone()
                 frame.locals, frame.stack = locals, stack
 
-    def _exit_before(self) -> int:
+    def poll(self, next_unit: int) -> None:
+        """A look at pending events at a jump back.  It leaves there; where it is another thread's turn alone, the
+        dispatcher goes on at ``next_unit`` with all inputs read anew."""
+        exit = self._exit_before(next_unit) if self.depth == 1 else self.failing()
+        if exit == 0 and self.state.stored:
+            raise Unsupported("a look at pending events behind a store that cannot be undone")
+        self.builder.emit_check("poll", (), exit, exact=True)
+
+    def _exit_before(self, next_unit: int | None = None) -> int:
         frame = self.state.frames[0]
         if self.depth == 1:
             locals, stack = self._before
@@ -335,8 +343,9 @@ class Machine:
             return self._exit_inside()
         maker = ExitMaker(self.builder)
         try:
-            exit = Exit("leave", (), frame.instr.unit, frame.instr.unit, maker.slots(locals, self.first_free),
-                        maker.stack(stack), reason="the interpreter decides", line=frame.instr.line)
+            exit = Exit("leave", (), frame.instr.unit, frame.instr.unit if next_unit is None else next_unit,
+                        maker.slots(locals, self.first_free), maker.stack(stack), reason="the interpreter decides",
+                        line=frame.instr.line)
         except Unbuildable:
             return 0
         exit.values = maker.values
@@ -399,14 +408,11 @@ class Machine:
     def _way_back(self) -> int | None:
         """An exit to where the interpreter can do the present instruction, or the whole call, itself."""
         if not self.state.stored:
-            return 0
+            return self._exit_before() if self.meeting.active else 0
         return self._exit_before() or None
 
     def _give_up(self, frame: Frame, instr: Instr, reason: str, leave: bool) -> None:
         """The instruction cannot be in the region: end the path there, or cut the inlined call it is in."""
-        if self.state.frames[0].loops:
-            first = self.state.frames[0].loops[0][0]
-            raise Relooped((self.state.frames[0].code.code, first), "left")
         if self.depth > 1:
             raise Restart(self.outer_unit, Cut(reason, frame.file, frame.line))
         cut = self.cuts.get(instr.unit)

@@ -39,7 +39,6 @@ NOT_NATIVE: dict[str, str] = {
     "heat": "a store of an array into a slice in a loop",
     "wave": "a store of an array into a slice in a loop",
     "kmeans": "an in-place operation on a row of an array in a loop",
-    "metropolis": "a method of a Generator in a loop",
     "runge_kutta": "a store of an array into a row in a loop",
     "levenshtein": "loops over bytes, and lists that grow in loops",
     "network": "an in-place operation on an array argument in a loop",
