@@ -26,12 +26,14 @@
  *   arrays.c        arrays: called by native code
  *   views.c         views of arrays
  *   order.c         memory order of results
+ *   targets.c       stores into arrays that exist: overlap, scratch memory
  *   blocks.c        block loops: short runs of elements for fused kernels
  *   lists.c         lists of one item type: memory, and what becomes of them at exits
  *   listcalls.c     operations on whole lists
  *   reducers.c      reductions over blocks, sums in NumPy's order
  *   reports.c       floating-point reports against NumPy's errstate
  *   ufuncs.c        inner loops of NumPy's ufuncs
+ *   random.c        NumPy's random bit generators
  *   pool.c          recycled memory for large arrays
  *   module.c        the Python module `jitcore._core`
  *
@@ -118,6 +120,10 @@ JC_HIDDEN PyObject *jc_cell_of_closure(PyObject *index, PyObject *given, PyObjec
 
 /* ---- flow.c ------------------------------------------------------------------------------------ */
 JC_HIDDEN int jc_poll(void);
+
+/* ---- random.c ----------------------------------------------------------------------------------- */
+/* How often native code may have given up the GIL: whatever does so on its behalf adds one. */
+JC_HIDDEN extern int64_t jc_released;
 
 /* ---- helpers whose addresses native code calls: name -> address ------------------------------- */
 JC_HIDDEN int jc_symbols_add(PyObject *dict /* borrowed */);   /* arrays.c, reports.c; 0 or -1 */

@@ -51,6 +51,10 @@ _BY_IDENTITY = (ModuleType, type, np.ufunc, np.dtype, type(len), type(np.ndarray
                 type(NotImplemented), type(np.mean))
 
 
+#: Operations on arrays that cannot fail for want of memory.
+_WITHOUT_MEMORY = frozenset({"dim", "stride", "view", "load", "object"})
+
+
 class Builder:
     """Grows one region.  ``block`` is the block that nodes are appended to at present."""
 
@@ -198,10 +202,12 @@ class Builder:
              shape: tuple[Value, ...] = (), exit: int | None = None, **attrs: Any) -> Value:
         """Append a node with a result; ``exit=0`` is the restart exit, or for operations on numbers the exit that
         ``failing`` gives."""
+        arrays = isinstance(type, ArrayType) or type == OBJECT or any(
+            isinstance(value.type, ArrayType) for value in operands)
         if exit == 0:
-            arrays = isinstance(type, ArrayType) or type == OBJECT or any(
-                isinstance(value.type, ArrayType) for value in operands)
             exit = self.failing_array() if arrays else self.failing()
+        elif arrays and op not in _WITHOUT_MEMORY:
+            self.failing_array()
         if exit is not None and op in ("ew", "cast", "reduce") and (quiet := self.quiet()):
             attrs["quiet"] = quiet
         node = self.graph.add(self.block, op, operands, type, shape=shape, exit=exit, line=self.line, **attrs)
@@ -214,9 +220,9 @@ class Builder:
             exit = self.failing()
         self.graph.add(self.block, op, operands, None, exit=exit, line=self.line)
 
-    def emit_effect(self, op: str, operands: tuple[Value, ...]) -> None:
+    def emit_effect(self, op: str, operands: tuple[Value, ...], exit: int | None = None) -> None:
         """Append a node that only does something."""
-        self.graph.add(self.block, op, operands, None, line=self.line)
+        self.graph.add(self.block, op, operands, None, exit=exit, line=self.line)
 
     def emit_change(self, op: str, operands: tuple[Value, ...], **attrs: Any) -> None:
         """Append a node that changes a list of the region's own, if it does not take its exit."""

@@ -35,6 +35,8 @@ b0:
   %18: float64 = load %0, %16, %17
   writable %11 !0
   store %11, %18, %16, %17
+  point !1
+  assign %11, %18 !1
   %19: float64[2F] (%3, %4) = copy.F %0
   %20: float64[1C] (%3) = splat %18
   %21: float64[1C] (%3) = iota %18, %18
@@ -52,6 +54,7 @@ b0:
   %28: object = item %24, %16 {of='list'}
   %29: float64 = number %28 !0
   %33: int = byte %24, %16
+  %46: float = draw %24, %2 {callee=0} !0
   %51: list[float64] = list_new !0
   %52: list[list[float64]] = list_fill %51, %3 !0
   list_append %51, %18 !0
@@ -122,6 +125,10 @@ BROKEN = [
     ("I4", "axes=(0,)", "axes=(2,)"),
     ("I4", "cast.d %2", "cast.g %2"),
     ("I4", "callee=0", "callee=5"),
+    ("I4", "{callee=0}", "{callee=5}"),
+    ("I5", "draw %24, %2", "draw %2, %2"),
+    ("I5", "draw %24, %2", "draw %24, %0"),
+    ("I6", "%46: float = draw", "%46: float64[1C] (%3) = draw"),
     ("I4", "axes=(0,)", "axes=(0, 0)"),
     ("I5", "%0, %10\n", "%0, %2\n"),
     ("I5", "add.dd->d %0, %1", "add.dd->d %0"),
@@ -131,6 +138,10 @@ BROKEN = [
     ("I5", "check %22", "check %3"),
     ("I5", "load %0, %16, %17", "load %0, %16"),
     ("I5", "store %11, %18, %16", "store %11, %3, %16"),
+    ("I5", "assign %11, %18", "assign %11, %3"),
+    ("I5", "assign %11, %18", "assign %15, %11"),
+    ("I4", "assign %11, %18 !1", "assign %11, %18"),
+    ("I5", "point !1", "point %3 !1"),
     ("I5", "view.slice %0, %13, %12", "view.slice %0, %13"),
     ("I5", "cast.d %2", "cast.d %2, %2"),
     ("I5", "splat %18", "splat %3"),
