@@ -105,6 +105,8 @@ JC_HIDDEN int jc_recipe_build(const jc_recipe *, PyObject *func, PyObject *const
 /* ---- iterators.c ------------------------------------------------------------------------------- */
 /* iter(sequence), or reversed(sequence), whose next item is that at `index`.  Arguments [borrowed]; [new]. */
 JC_HIDDEN PyObject *jc_iterator_at(PyObject *sequence, PyObject *index, int backwards);
+/* array.flat, whose next item is number `index`.  Arguments [borrowed]; [new]. */
+JC_HIDDEN PyObject *jc_flat_at(PyObject *array, PyObject *index);
 /* zip(*items[1:], strict=items[0]) of n - 1 iterators.  Arguments [borrowed]; [new]. */
 JC_HIDDEN PyObject *jc_zip_of(PyObject *const *items, int n);
 JC_HIDDEN PyObject *jc_range_iterator_new(int64_t start, int64_t stop, int64_t step);

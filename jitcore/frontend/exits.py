@@ -14,6 +14,7 @@ from jitcore.frontend.values import (
     Dict,
     Enumerate,
     Errstate,
+    FlatIterator,
     Function,
     Gathered,
     Handling,
@@ -224,6 +225,8 @@ class ExitMaker:
             return Build("iter", (Build("range", self.all([value.position, value.stop, value.step])),))
         if isinstance(value, SequenceIterator):
             return Build("reversed_at" if value.down else "iter_at", self.all([value.over, value.position]))
+        if isinstance(value, FlatIterator):
+            return Build("flat_at", self.all([value.over, value.position]))
         if isinstance(value, Enumerate):
             return Build("enumerate", self.all([value.over, value.position]))
         assert isinstance(value, Zip)

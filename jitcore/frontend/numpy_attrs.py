@@ -17,7 +17,7 @@ from jitcore.frontend.numpy_ops import truth
 from jitcore.frontend.numpy_shapes import lengths_of
 from jitcore.frontend.numpy_views import strides_of, transpose
 from jitcore.frontend.protocol import Raises, Unsupported
-from jitcore.frontend.values import Abstract, Array, Known, NativeMethod, Scalar, Sequence
+from jitcore.frontend.values import Abstract, Array, FlatIterator, Known, NativeMethod, Scalar, Sequence
 from jitcore.ir.graph import Value
 from jitcore.ir.types import FLOAT, strong
 
@@ -65,6 +65,8 @@ def _of_array(m: Any, array: Array, name: str) -> Abstract:
         return transpose(m, array, (*range(ndim - 2), ndim - 1, ndim - 2))
     if name == "real" and dtype.kind != "c":
         return array
+    if name == "flat":
+        return FlatIterator(array, Known(0))
     return _method(np.ndarray, array, name)
 
 
