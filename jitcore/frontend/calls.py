@@ -30,6 +30,7 @@ from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import class_version, constant, pytype, type_version
 from jitcore.frontend.protocol import Redirect, Unsupported
 from jitcore.frontend.state import Frame
+from jitcore.frontend.unseen import LeaveErrstate, Raised
 from jitcore.frontend.values import (
     UNBOUND,
     Abstract,
@@ -38,12 +39,10 @@ from jitcore.frontend.values import (
     Function,
     Instance,
     Known,
-    LeaveErrstate,
     Method,
     NativeMethod,
     Opaque,
     Partial,
-    Raised,
     Scalar,
     Sequence,
     Unbound,

@@ -10,7 +10,11 @@ from __future__ import annotations
 
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.protocol import Leaves, Unsupported
-from jitcore.frontend.values import Abstract, Errstate, Known, LeaveErrstate
+from jitcore.frontend.unseen import Errstate, LeaveErrstate
+from jitcore.frontend.values import (
+    Abstract,
+    Known,
+)
 
 #: The kinds as bits, as csrc/reports.c counts them.
 KINDS = {"divide": 1, "over": 2, "under": 4, "invalid": 8}

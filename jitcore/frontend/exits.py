@@ -7,28 +7,25 @@ scalar made inside is boxed once.  Only ``machine`` uses it.
 from __future__ import annotations
 
 from jitcore.frontend.builder import Builder
+from jitcore.frontend.unseen import Errstate, Handling, LeaveErrstate, Raised, Text
 from jitcore.frontend.values import (
     Abstract,
     Array,
     Cell,
     Dict,
     Enumerate,
-    Errstate,
     FlatIterator,
     Function,
     Gathered,
-    Handling,
     Instance,
     Iterator,
     Known,
     Lazy,
-    LeaveErrstate,
     LoopIterator,
     Method,
     NativeMethod,
     Opaque,
     Partial,
-    Raised,
     Range,
     RangeIterator,
     Scalar,
@@ -36,7 +33,6 @@ from jitcore.frontend.values import (
     SequenceIterator,
     Set,
     Slice,
-    Text,
     TypedList,
     Unbound,
     View,

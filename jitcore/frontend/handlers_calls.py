@@ -8,7 +8,14 @@ from jitcore.frontend.iteration import items
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.protocol import Leaves, Redirect, Unsupported
 from jitcore.frontend.registry import handles
-from jitcore.frontend.values import Abstract, Dict, Errstate, Known, Method, Raised, Unbound
+from jitcore.frontend.unseen import Errstate, Raised
+from jitcore.frontend.values import (
+    Abstract,
+    Dict,
+    Known,
+    Method,
+    Unbound,
+)
 
 
 def _callee(low: Abstract, high: Abstract, null_first: bool) -> tuple[Abstract, list[Abstract]]:

@@ -25,17 +25,16 @@ from jitcore.frontend.registry import HANDLERS, LEFT
 from jitcore.frontend.sites import site
 from jitcore.frontend.snapshot import Left
 from jitcore.frontend.state import Frame, State
+from jitcore.frontend.unseen import Errstate, Raised
 from jitcore.frontend.values import (
     UNBOUND,
     Abstract,
     Array,
-    Errstate,
     Iterator,
     Known,
     Lazy,
     NativeMethod,
     Partial,
-    Raised,
     Scalar,
     Set,
     TypedList,

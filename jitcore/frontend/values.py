@@ -401,28 +401,6 @@ class Instance(Abstract):
         return self.cls_value.obj
 
 
-class Errstate(Abstract):
-    """A ``np.errstate`` made inside, not entered: ``ignored`` are the kinds that it ignores, as bits; it says nothing
-    of the others.  ``made_at``: as for ``Function``."""
-
-    __slots__ = ("ignored", "made_at")
-
-    def __init__(self, ignored: int) -> None:
-        super().__init__()
-        self.ignored = ignored
-        self.made_at: int | None = None
-
-
-class LeaveErrstate(Abstract):
-    """``__exit__`` of a ``np.errstate`` that was entered: ``before`` are the kinds that are ignored afterwards."""
-
-    __slots__ = ("before", "made_at")
-
-    def __init__(self, before: int, made_at: int | None) -> None:
-        super().__init__()
-        self.before, self.made_at = before, made_at
-
-
 class Partial(Abstract):
     """A ``functools.partial`` made inside.  ``made_at``: as for ``Function``."""
 
@@ -445,39 +423,6 @@ class Opaque(Abstract):
     def __init__(self, value: Value | None, type: type, source: Source | None = None, obj: object = None) -> None:
         super().__init__(source)
         self.value, self.type, self.obj = value, type, obj
-
-
-class Raised(Abstract):
-    """An exception of exactly ``cls`` that the region raises and catches itself; nothing else sees it.
-
-    ``made_at``: the unit of the region's own frame at which it was made.
-    """
-
-    __slots__ = ("cls", "made_at")
-
-    def __init__(self, cls: type[BaseException], made_at: int) -> None:
-        super().__init__()
-        self.cls, self.made_at = cls, made_at
-
-
-class Handling(Abstract):
-    """What lies on the stack while the handler of ``error`` runs (CPython keeps the exception before it there)."""
-
-    __slots__ = ("error", "made_at")
-
-    def __init__(self, error: Raised) -> None:
-        super().__init__()
-        self.error, self.made_at = error, error.made_at
-
-
-class Text(Abstract):
-    """A string that only an exception holds which the region catches itself: nobody will read it."""
-
-    __slots__ = ("made_at",)
-
-    def __init__(self, made_at: int) -> None:
-        super().__init__()
-        self.made_at = made_at
 
 
 def constant(value: Abstract) -> Any:
