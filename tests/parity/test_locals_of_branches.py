@@ -20,7 +20,7 @@ def branched(n, see):
     return total
 
 
-@pytest.mark.xfail(reason="a number that is bound on one of the paths that meet, and read on none, is unbound", strict=True)
+@pytest.mark.xfail(reason="a number bound on one of the paths that meet, and read on none, is unbound", strict=True)
 def test_locals_of_one_path():
     plain, fast = fresh_copy(branched), jitcore.accelerate(fresh_copy(branched))
     a, b = Look(), Look()
