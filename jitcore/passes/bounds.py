@@ -102,7 +102,9 @@ class Bounds:
         elif node.op == "py" and node.result is not None and node.result.type == INT and all(
                 value.type in (INT, BOOL) for value in node.operands):
             fn = node.attrs["fn"]
-            if fn in ("add", "sub", "mul") and self._fits(node, node.result):
+            if fn in ("floordiv", "mod"):
+                found = fn if (number(node.operands[1]) or 0) > 0 else None
+            elif fn in ("add", "sub", "mul") and self._fits(node, node.result):
                 found = fn
         if found is not None:
             self._settled[node] = found

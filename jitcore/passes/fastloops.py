@@ -134,10 +134,22 @@ class _Version:
             fewer = graph.add(inner, "idx", (left, one), INT, fn="sub", line=line).result
             assert fewer is not None
             step = (fewer,)
-        stored: dict[Block, bool] = {head: False}
+        stored = self._stored()
+        self.sinks: dict[Block, dict[Value, None]] = {}
         for block in loop.blocks:
             self._block(copy, block, stored)
         self._ends(copy, front, step)
+
+    def _stored(self) -> dict[Block, bool]:
+        """Whether a trip may have stored something when it comes to each block."""
+        found = {self.loop.head: False}
+        for block in self.loop.blocks:
+            assert block.terminator is not None
+            behind = found[block] or any(node.op == "store" for node in block.nodes)
+            for target, _ in block.terminator.targets:
+                if target in self.loop.inside and target is not self.loop.head:
+                    found[target] = found.get(target, False) or behind
+        return found
 
     def _asks_under(self) -> Value | None:
         """Whether underflow is asked for, computed once, in the entry block; ``None`` if that makes no difference."""
@@ -151,8 +163,8 @@ class _Version:
 
     def _block(self, copy: Copy, block: Block, stored: dict[Block, bool]) -> None:
         """Copies the nodes of ``block``, less what the gate has settled."""
-        into, behind = copy.blocks[block], stored.get(block, False)
-        sinks: dict[Value, None] = {}
+        into, behind = copy.blocks[block], stored[block]
+        sinks = {} if behind else self.sinks.get(block, {})
 
         def look(line: int) -> None:
             if sinks:
@@ -183,9 +195,13 @@ class _Version:
             if told and new.result is not None:
                 sinks[new.result] = None
         assert block.terminator is not None
+        for target, args in block.terminator.targets:       # what is handed on is looked at where it ends up
+            if len(block.terminator.targets) == 1 and not stored.get(target, True):
+                for param, arg in zip(target.params, copy.all(args)):
+                    if arg in sinks:
+                        sinks.pop(arg)
+                        self.sinks.setdefault(target, {})[copy.values[param]] = None
         look(block.terminator.line)
-        for target, _ in block.terminator.targets:
-            stored[target] = stored.get(target, False) or behind
 
     def _settled(self, copy: Copy, node: Node, into: Block, settled: str) -> None:
         """A node whose check always holds in the copy."""
@@ -213,6 +229,13 @@ class _Version:
         home = {value: block for block in loop.blocks for value in [*block.params, *(
             node.result for node in block.nodes if node.result is not None)]}
         places: dict[Block, dict[Value, Value]] = {}
+        latch = front
+        if sum(target is self.gate_block for block in loop.blocks if block.terminator is not None
+               for target, _ in block.terminator.targets) > 1:      # one way back: LLVM makes two loops of two
+            latch = graph.new_block()
+            params = tuple(graph.add_param(latch, param.type) for param in loop.head.params)
+            jump(latch, front, (*params, *step))
+            step = ()
         for block in loop.blocks:
             end, into = block.terminator, copy.blocks[block]
             assert end is not None
@@ -223,7 +246,7 @@ class _Version:
             new = Terminator(end.kind, exit, None if end.cond is None else copy.all((end.cond,))[0], [], end.line)
             for k, (target, args) in enumerate(end.targets):
                 if target is self.gate_block:
-                    new.targets.append((front, (*copy.all(args), *step)))
+                    new.targets.append((latch, (*copy.all(args), *step)))
                 elif target in loop.inside:
                     new.targets.append((copy.blocks[target], copy.all(args)))
                 else:

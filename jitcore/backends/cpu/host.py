@@ -15,7 +15,7 @@ import numpy as np
 from llvmlite import ir
 
 from jitcore import _core
-from jitcore.backends.cpu.emit import I32, I64, PTR, advance, i32, i64, volatile_load, word
+from jitcore.backends.cpu.emit import I32, I64, PTR, advance, element, i32, i64, volatile_load, word
 from jitcore.backends.cpu.frame import FLAGS, STRIDES, Arr, Frame
 from jitcore.backends.cpu.loops import Unsupported, call_loop, emit_cast, emit_report, lowering_of, parts_of
 from jitcore.backends.scalar import LLVMBuilder
@@ -75,6 +75,12 @@ class Host:
             raw = b.select(b.icmp_signed(">" if fn == "max" else "<", x, y), x, y)
         elif fn == "satsub":
             raw = b.select(b.icmp_signed(">", x, y), b.sub(x, y), i64(0))
+        elif fn in ("floordiv", "mod") and _is_power(y):
+            bits = y.constant.bit_length() - 1
+            raw = b.ashr(x, i64(bits)) if fn == "floordiv" else b.and_(x, i64(y.constant - 1))
+        elif fn == "mod":
+            rest = b.srem(x, y)
+            raw = b.select(b.icmp_signed("<", rest, i64(0)), b.add(rest, y), rest)
         elif fn == "floordiv":
             quotient, rest = b.sdiv(x, y), b.srem(x, y)
             raw = b.sub(quotient, b.zext(b.icmp_signed("<", rest, i64(0)), I64))
@@ -134,6 +140,11 @@ class Host:
         look, fine = frame.function.append_basic_block("odd"), frame.function.append_basic_block("usual")
         frame.branch(s.not_(usual).raw, look, fine)
         frame.move_to(look)
+        if len(parts) == 1 and len(args) <= 2 and all(a.dtype in FLOATS or (a.dtype in INTS and not name) for a in args):
+            self._odd(parts[0], args, exit, name, tiny)
+            b.branch(fine)
+            frame.move_to(fine)
+            return
         self._report(result, args, exit)
         if tiny:
             zeros = args if name == "multiply" else args[:1] if name in ("divide", "true_divide") else []
@@ -145,6 +156,17 @@ class Host:
             self._underflow(result, exit)
         b.branch(fine)
         frame.move_to(fine)
+
+    def _odd(self, result: Scalar, args: list[Scalar], exit: int, name: str, tiny: bool) -> None:
+        """Takes the exit if there is a report for a result that is not an ordinary number: C finds out, which keeps
+        rare code short.  An int operand (of a conversion) is an ordinary number whatever it is."""
+        frame, s = self.frame, self.frame.scalar
+        one = s.const("d", 1.0)
+        x, y = [*(s.cast(a, "d") if a.dtype in FLOATS else one for a in args), s.const("d", 0.0)][:2]
+        least = {"e": 2.0**-14, "f": 2.0**-126, "d": 2.0**-1022}[result.dtype] if tiny else 0.0
+        exact = 3 if name == "multiply" else 1 if name in ("divide", "true_divide") else 0
+        odd = frame.helper("jc_odd_result", s.cast(result, "d").raw, x.raw, y.raw, s.const("d", least).raw, i32(exact))
+        frame.leave_if(frame.b.icmp_unsigned("!=", odd, i32(0)), exit)
 
     def _report(self, result: Scalar, args: list[Scalar], exit: int) -> None:
         report = emit_report(self.frame.scalar, result, args)
@@ -247,6 +269,11 @@ class Host:
         return Arr(node.result.type, None, advance(frame.b, base.data, offset), dims, steps, base.base)
 
     def _address(self, arr: Arr, indices: list[Value]) -> ir.Value:
+        if arr.strides is None and arr.type.layout == "C" and len(indices) == len(arr.dims) > 0:
+            at = self.frame.length(indices[0])
+            for length, index in zip(arr.dims[1:], indices[1:]):
+                at = self.frame.b.add(self.frame.b.mul(at, length), self.frame.length(index))
+            return element(self.frame.b, arr.data, at, canonical(arr.type.dtype.char))
         b, offset = self.frame.b, i64(0)
         for step, index in zip(self.frame.strides_of(arr), indices):
             offset = b.add(offset, b.mul(step, self.frame.length(index)))
@@ -387,6 +414,12 @@ class Host:
         number = b.call(function, [obj, overflow])
         frame.leave_if(b.icmp_unsigned("!=", b.load(overflow, typ=I32), i32(0)), exit)
         return Scalar("l", number)
+
+
+def _is_power(y: ir.Value) -> bool:
+    """Whether a divisor is a constant power of two."""
+    return isinstance(y, ir.Constant) and isinstance(y.constant, int) and y.constant > 0 and not (
+        y.constant & y.constant - 1)
 
 
 def _normal(s: LLVMBuilder, x: Scalar) -> Scalar:
