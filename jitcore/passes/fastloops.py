@@ -18,7 +18,7 @@ from jitcore.ir.types import BOOL, INT, ArrayType, ScalarType
 from jitcore.ops.op import UNDER
 from jitcore.ops.table import OPS
 from jitcore.passes import dce
-from jitcore.passes.bounds import Bounds, Counter, counter_of
+from jitcore.passes.bounds import WATCHED, Bounds, Counter, counter_of
 from jitcore.passes.drift import Motion, never_negative
 from jitcore.passes.gates import Gate
 from jitcore.passes.loops import Copy, Loop, Repair, goto, innermost, jump, predecessors, redirect
@@ -93,11 +93,13 @@ class _Version:
     def make(self) -> int:
         saved = 0
         size = 0
+        above = dominators(self.graph)
         for block in self.loop.blocks:
+            branched = any(block not in above[latch] for latch in self.loop.latches)
             for node in block.nodes:
                 size += 1
                 if node.op == "poll" or (node.exit is not None and (
-                        self.bounds.settles(node) or self._told_by_result(node))):
+                        self.bounds.settles(node, branched) or self._told_by_result(node))):
                     saved += 1
         if size > NODES_A_TEST * saved or any(isinstance(v.type, ArrayType) for v in self._leaving()):
             return 0
@@ -134,11 +136,26 @@ class _Version:
             fewer = graph.add(inner, "idx", (left, one), INT, fn="sub", line=line).result
             assert fewer is not None
             step = (fewer,)
+        self._watch(copy, inner, line)
         stored = self._stored()
         self.sinks: dict[Block, dict[Value, None]] = {}
         for block in loop.blocks:
             self._block(copy, block, stored)
         self._ends(copy, front, step)
+
+    def _watch(self, copy: Copy, inner: Block, line: int) -> None:
+        """Goes back where a number that the trip begins with is not small."""
+        for value in self.bounds.watched:
+            sides: list[Value] = []
+            for fn, bound in (("le", 1 << WATCHED), ("ge", -1 << WATCHED)):
+                limit = self.graph.add(inner, "const", (), INT, value=bound, line=line).result
+                assert limit is not None
+                side = self.graph.add(inner, "py", (copy.values[value], limit), BOOL, fn=fn, line=line).result
+                assert side is not None
+                sides.append(side)
+            small = self.graph.add(inner, "py", tuple(sides), BOOL, fn="and", line=line).result
+            assert small is not None
+            self.graph.add(inner, "check", (small,), None, exit=self.retry, line=line)
 
     def _stored(self) -> dict[Block, bool]:
         """Whether a trip may have stored something when it comes to each block."""
@@ -192,6 +209,10 @@ class _Version:
                 for k in _SPREADING.get(new.attrs["op"], ()):
                     if told:
                         sinks.pop(new.operands[k], None)
+            if new.op == "py" and new.exit == self.retry and new.attrs["fn"] in ("int", "round"):
+                weak = new.operands[0].node             # exits unless its operand is finite
+                if weak is not None and weak.op == "unbox":
+                    sinks.pop(weak.operands[0], None)
             if told and new.result is not None:
                 sinks[new.result] = None
         assert block.terminator is not None

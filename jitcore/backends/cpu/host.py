@@ -140,7 +140,7 @@ class Host:
         look, fine = frame.function.append_basic_block("odd"), frame.function.append_basic_block("usual")
         frame.branch(s.not_(usual).raw, look, fine)
         frame.move_to(look)
-        if len(parts) == 1 and len(args) <= 2 and all(a.dtype in FLOATS or (a.dtype in INTS and not name) for a in args):
+        if len(parts) == 1 and len(args) <= 2 and all(a.dtype in FLOATS or not name and a.dtype in INTS for a in args):
             self._odd(parts[0], args, exit, name, tiny)
             b.branch(fine)
             frame.move_to(fine)
@@ -240,10 +240,14 @@ class Host:
         self.frame.leave_if(self.frame.b.not_(self.frame.number(node.operands[0]).raw), node.exit or 0)
 
     def _do_finite(self, node: Node) -> None:
+        """``x - x`` is 0 for a finite number and NaN for any other: a sum of such differences tells about all."""
         s = self.frame.scalar
+        sums: dict[str, Scalar] = {}
         for part in (p for x in self._numbers(node) for p in parts_of(s, x)):
-            finite = s.cmp("<", s.fabs(part), s.const(part.dtype, float("inf")))
-            self.frame.leave_if(s.not_(finite).raw, node.exit or 0)
+            nothing = s.sub(part, part)
+            sums[part.dtype] = s.add(sums[part.dtype], nothing) if part.dtype in sums else nothing
+        for found in sums.values():
+            self.frame.leave_if(s.isnan(found).raw, node.exit or 0)
 
     def _do_asks_under(self, node: Node) -> Scalar:
         b = self.frame.b

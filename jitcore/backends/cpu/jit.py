@@ -68,8 +68,8 @@ def optimise(text: str) -> llvm.ModuleRef:
 
 
 def _made(text: str) -> llvm.ModuleRef:
-    """The optimised module.  Where the flags of floating-point arithmetic are read, comparisons do not raise INVALID for
-    NaN (``backends.scalar_quiet``)."""
+    """The optimised module.  Where the flags of floating-point arithmetic are read, comparisons do not raise INVALID
+    for NaN (``backends.scalar_quiet``)."""
     module = optimise(text)
     if "fcmp" not in text or "jc_reports_test" not in text:
         return module
