@@ -6,6 +6,7 @@
 #define JC_IMPORT_ARRAY
 #include "npyapi.h"
 #include "blocks.h"
+#include "lists.h"
 
 /* The dtype of a type number, which NumPy keeps for ever [borrowed]. */
 static PyArray_Descr *descrs[NPY_NTYPES_LEGACY];
@@ -217,7 +218,8 @@ int jc_symbols_add(PyObject *dict)
         {NULL, NULL},
     };
     return jc_symbols_put(dict, table) < 0 || jc_views_symbols(dict) < 0 || jc_order_symbols(dict) < 0
-        || jc_reports_symbols(dict) < 0 || jc_blocks_symbols(dict) < 0 ? -1 : 0;
+        || jc_reports_symbols(dict) < 0 || jc_blocks_symbols(dict) < 0
+        || jc_lists_symbols(dict) < 0 ? -1 : 0;
 }
 
 int jc_arrays_init(PyObject *module)

@@ -27,8 +27,8 @@ static int read_module_or_instance(jc_guard_op *op, PyObject *base, PyObject **f
                                                                       && jc_is_descriptor(op->on_class))) {
         return -1;
     }
-    if (PyMethod_Check(base)) {     /* compile_attr lets only __func__ through */
-        *found = PyMethod_GET_FUNCTION(base);
+    if (PyMethod_Check(base)) {     /* compile_attr lets only __func__ and __self__ through */
+        *found = op->arg2 ? PyMethod_GET_SELF(base) : PyMethod_GET_FUNCTION(base);
         return 1;
     }
     *made = _PyObject_GenericGetAttrWithDict(base, op->ptr, NULL, 1);
@@ -186,6 +186,12 @@ static int load_scalar(const jc_guard_op *op, PyObject *o, jc_word *word)
     }
 }
 
+static int is_unchanged(const jc_guard_op *op, PyTypeObject *type)
+{
+    return jc_type_version(type) == (unsigned int)op->arg
+        && (type->tp_flags & JC_COLLECTION_FLAGS) == (unsigned long)op->arg2;
+}
+
 static int load_range(const jc_guard_op *op, PyObject *o, jc_word *word)
 {
     int64_t number[3];
@@ -226,7 +232,9 @@ static int check(const jc_guard_op *op, PyObject *const *src, jc_word *in)
     case JC_PRESENT:
         return 1;
     case JC_TYPE_VERSION:
-        return jc_weak_is(op->ptr, (PyObject *)Py_TYPE(o)) && jc_type_version(Py_TYPE(o)) == (unsigned int)op->arg;
+        return jc_weak_is(op->ptr, (PyObject *)Py_TYPE(o)) && is_unchanged(op, Py_TYPE(o));
+    case JC_CLASS_VERSION:
+        return jc_weak_is(op->ptr, o) && is_unchanged(op, (PyTypeObject *)o);
     case JC_FUNCTION_IS:
         return function_is(op, o);
     case JC_DIMS_EQUAL:

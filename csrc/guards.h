@@ -25,7 +25,8 @@ enum {
     JC_LENGTH_IS,           /* arg */
     JC_ABSENT,
     JC_PRESENT,
-    JC_TYPE_VERSION,        /* ptr: weak reference to the type; arg: the version */
+    JC_TYPE_VERSION,        /* ptr: weak reference to the type; arg: the version; arg2: JC_COLLECTION_FLAGS of it */
+    JC_CLASS_VERSION,       /* the same of the object itself, which is a class */
     JC_FUNCTION_IS,         /* ptr: weak reference to the code; ptr2: (defaults, kwdefaults) */
     JC_ALONE,               /* arg: the references that there are if nobody else has the object */
     JC_STRICT_IS,           /* arg: of a zip */
@@ -70,5 +71,8 @@ static inline int jc_is_descriptor(PyObject *o)
 {
     return Py_TYPE(o)->tp_descr_get != NULL || Py_TYPE(o)->tp_descr_set != NULL;
 }
+
+/* What `match` asks of a type; registering it with an abstract class sets them and leaves the version. */
+#define JC_COLLECTION_FLAGS (Py_TPFLAGS_SEQUENCE | Py_TPFLAGS_MAPPING)
 
 #endif

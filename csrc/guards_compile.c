@@ -7,8 +7,8 @@
 
 static const char *const OP_NAMES[] = {
     "local", "constant", "global", "module_global", "own_closure", "closure", "cell", "attr", "item", "key", "iterated",
-    "type_is", "", "is_object", "", "value_is", "length_is", "absent", "present", "type_version", "function_is", "alone",
-    "strict_is", "dims_equal", "load_array", "load_object", "load_int", "load_float", "load_bool", "load_complex",
+    "type_is", "", "is_object", "", "value_is", "length_is", "absent", "present", "type_version", "class_version",
+    "function_is", "alone", "strict_is", "dims_equal", "load_array", "load_object", "load_int", "load_float", "load_bool", "load_complex",
     "load_range", "load_position", "load_numpy",
 };
 
@@ -66,7 +66,8 @@ static int set_weak(jc_guard_op *op, PyObject *o)
 }
 
 /* Reading an instance attribute must not be able to run Python code: the type's own __getattribute__ is
- * object's, and what the type has under the name is a slot of objects, a plain function, or no descriptor. */
+ * object's, and what the type has under the name is a slot of objects, a plain function (also as a static or a class
+ * method), or no descriptor. */
 static int compile_attr(jc_guard_op *op, PyObject *name, PyObject *type)
 {
     static PyObject *getattribute;
@@ -84,7 +85,8 @@ static int compile_attr(jc_guard_op *op, PyObject *name, PyObject *type)
     if (type == Py_None) {
         return found != NULL && Py_TYPE(found)->tp_descr_set != NULL ? bad("a module's own descriptor") : 0;
     }
-    if (read_type == &PyMethod_Type && PyUnicode_CompareWithASCIIString(op->ptr, "__func__") == 0) {
+    op->arg2 = PyUnicode_CompareWithASCIIString(op->ptr, "__self__") == 0;
+    if (read_type == &PyMethod_Type && (op->arg2 || PyUnicode_CompareWithASCIIString(op->ptr, "__func__") == 0)) {
         op->ptr2 = type;
         return 0;
     }
@@ -96,6 +98,12 @@ static int compile_attr(jc_guard_op *op, PyObject *name, PyObject *type)
     if (found == NULL || PyObject_TypeCheck(found, &PyFunction_Type) || Py_IS_TYPE(found, &PyMethodDescr_Type)
         || Py_IS_TYPE(found, &PyMemberDescr_Type)) {
         return 0;
+    }
+    if (Py_IS_TYPE(found, &PyStaticMethod_Type) || Py_IS_TYPE(found, &PyClassMethod_Type)) {
+        PyObject *inner = PyObject_GetAttrString(found, "__func__");
+        int plain = inner != NULL && PyObject_TypeCheck(inner, &PyFunction_Type);
+        Py_XDECREF(inner);
+        return plain ? 0 : PyErr_Occurred() ? -1 : bad("a method that a descriptor computes");
     }
     op->on_class = PyType_HasFeature(Py_TYPE(found), Py_TPFLAGS_IMMUTABLETYPE) ? NULL : found;
     return jc_is_descriptor(found) ? bad("an attribute that a descriptor computes") : 0;
@@ -124,6 +132,7 @@ static int compile_version(jc_guard_op *op, PyObject *type)
     if (op->arg == 0) {
         return bad("the type has no version");
     }
+    op->arg2 = (int32_t)(((PyTypeObject *)type)->tp_flags & JC_COLLECTION_FLAGS);
     op->ptr = PyWeakref_NewRef(type, NULL);
     return op->ptr != NULL ? 0 : -1;
 }
@@ -193,7 +202,7 @@ static int compile_rest(jc_guard_op *op, PyObject *rest)
         op->ptr = Py_NewRef(a);
         return PyUnicode_CheckExact(a) || PyLong_CheckExact(a) || PyBool_Check(a) ? 0
             : bad("a value guard is on an int, a bool or a str");
-    case JC_TYPE_VERSION:
+    case JC_TYPE_VERSION: case JC_CLASS_VERSION:
         return PyArg_ParseTuple(rest, "O", &a) ? compile_version(op, a) : -1;
     case JC_FUNCTION_IS:
         return PyArg_ParseTuple(rest, "OOO", &a, &b, &c) ? compile_function(op, a, b, c) : -1;

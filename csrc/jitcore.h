@@ -23,6 +23,8 @@
  *   views.c         views of arrays
  *   order.c         memory order of results
  *   blocks.c        block loops: short runs of elements for fused kernels
+ *   lists.c         lists of one item type: memory, and what becomes of them at exits
+ *   listcalls.c     operations on whole lists
  *   reducers.c      reductions over blocks, sums in NumPy's order
  *   reports.c       floating-point reports against NumPy's errstate
  *   ufuncs.c        inner loops of NumPy's ufuncs

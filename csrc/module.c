@@ -4,7 +4,7 @@
  * (the parts keep their state in static variables); importing it elsewhere is an ImportError without effect.
  */
 #include "core.h"
-#include "npyapi.h"
+#include "lists.h"
 
 static PyObject *the_module;    /* [owned] for good: machine code and co_extra point into it */
 
@@ -40,7 +40,7 @@ static PyObject *create(PyObject *spec, PyModuleDef *def)
 static int execute(PyObject *module)
 {
     static int (*const parts[])(PyObject *) = {
-        jc_arrays_init, jc_reports_init, jc_ufuncs_init, jc_pool_init, jc_selftest_init,
+        jc_arrays_init, jc_reports_init, jc_ufuncs_init, jc_pool_init, jc_lists_init, jc_selftest_init,
         jc_frames_init, jc_tables_init, jc_regions_init, jc_misses_init, jc_dispatch_init, jc_discovery_init,
         jc_entries_init, jc_testing_init,
     };

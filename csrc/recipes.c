@@ -3,27 +3,28 @@
  * The Python form (made by jitcore.guards.pack) is a tuple of recipes, each one of
  *   ("const", obj)  ("null",)  ("src", k)  ("word", k, code)  ("np", k, dtype char)
  *   ("build", kind, (items...))  ("memo", id, recipe)  ("ref", id)
- * `k` indexes src or out; `code` is i, d, ?, D for weak numbers and o for a borrowed object.  A memo names the
+ * `k` indexes src or out; `code` is i, d, ?, D for weak numbers, o for a borrowed object and l for a list
+ * of native code, which becomes a Python list once.  A memo names the
  * object that a recipe yields; a ref yields it again: memos come first in the order of building.
  *
  * Functions are made as MAKE_FUNCTION makes them; where one is the content of a cell of its own closure, that cell is
  * made empty and filled afterwards.
  *
  * Compiled form: one array of nodes in depth-first order; a build node's items follow it. */
-#include "npyapi.h"
+#include "lists.h"
 #include "frame_compat.h"
 
 #define MAX_DEPTH 200
 #define FEW 16      /* memos or items that need no allocation */
 
-enum { R_CONST, R_NULL, R_SRC, R_INT, R_FLOAT, R_BOOL, R_COMPLEX, R_OBJECT, R_NUMPY, R_BUILD, R_MEMO, R_REF };
+enum { R_CONST, R_NULL, R_SRC, R_INT, R_FLOAT, R_BOOL, R_COMPLEX, R_OBJECT, R_LIST, R_NUMPY, R_BUILD, R_MEMO, R_REF };
 enum { B_TUPLE, B_LIST, B_DICT, B_SET, B_SLICE, B_CELL, B_METHOD, B_RANGE, B_ITER, B_FREE, B_LAST, B_ITER_AT,
-       B_REVERSED_AT, B_ENUMERATE, B_ZIP, B_FUNCTION };
+       B_REVERSED_AT, B_ENUMERATE, B_ZIP, B_FUNCTION, B_INSTANCE };
 
-static const struct { const char *name; int items; } KINDS[] = {     /* items: how many, -1 any, -2 pairs, -3 the parts of a function */
+static const struct { const char *name; int items; } KINDS[] = {     /* items: how many, -1 any, -2 pairs, -3 the parts of a function, -4 one and pairs */
     {"tuple", -1}, {"list", -1}, {"dict", -2}, {"set", -1}, {"slice", 3}, {"cell", 1}, {"method", 2}, {"range", 3},
     {"iter", 1}, {"free", 2}, {"last", 2}, {"iter_at", 2}, {"reversed_at", 2}, {"enumerate", 2}, {"zip", -1},
-    {"function", -3},
+    {"function", -3}, {"instance", -4},
 };
 
 /* The parts of a function: its code, the function that has its globals (NULL: the region's own), what it is given (NULL
@@ -89,7 +90,8 @@ static int compile_build(jc_recipe *r, PyObject *spec, int depth)
     }
     Py_ssize_t n = PyTuple_GET_SIZE(items);
     if (kind == n_kinds || n > INT32_MAX || (KINDS[kind].items >= 0 && n != KINDS[kind].items)
-        || (KINDS[kind].items == -2 && n % 2 != 0) || (kind == B_FUNCTION && n < N_PARTS)) {
+        || (KINDS[kind].items == -2 && n % 2 != 0) || (kind == B_FUNCTION && n < N_PARTS)
+        || (KINDS[kind].items == -4 && n % 2 == 0)) {
         return bad("cannot build that");
     }
     node *made = add_node(r, R_BUILD);
@@ -117,7 +119,7 @@ static int compile_word(jc_recipe *r, PyObject *spec, int strong)
         return bad("a word's number is not negative");
     }
     int op = strong ? R_NUMPY : code == 'i' ? R_INT : code == 'd' ? R_FLOAT : code == '?' ? R_BOOL
-        : code == 'D' ? R_COMPLEX : code == 'o' ? R_OBJECT : -1;
+        : code == 'D' ? R_COMPLEX : code == 'o' ? R_OBJECT : code == 'l' ? R_LIST : -1;
     int typenum = -1;
     if (strong) {
         PyArray_Descr *descr = strchr("?bBhHiIlLqQefdFD", code) != NULL ? PyArray_DescrFromType(code) : NULL;
@@ -308,6 +310,24 @@ static PyObject *make_function(PyObject **items, int n, PyObject *own)
     return made;
 }
 
+/* An object of a class written in Python, whose attributes are set without any of its code. */
+static PyObject *make_instance(PyObject **items, int n)
+{
+    PyTypeObject *cls = (PyTypeObject *)items[0];
+    if (!PyType_Check(items[0]) || cls->tp_new != PyBaseObject_Type.tp_new) {
+        PyErr_SetString(PyExc_SystemError, "jitcore: a recipe makes an object of something else than a plain class");
+        return NULL;
+    }
+    PyObject *none = PyTuple_New(0), *made = none != NULL ? cls->tp_new(cls, none, NULL) : NULL;
+    Py_XDECREF(none);
+    for (int i = 1; made != NULL && i < n; i += 2) {
+        if (PyObject_GenericSetAttr(made, items[i], items[i + 1]) < 0) {
+            Py_CLEAR(made);
+        }
+    }
+    return made;
+}
+
 static PyObject *assemble(int kind, PyObject **items, int n, PyObject *own)
 {
     PyObject *made;
@@ -337,6 +357,8 @@ static PyObject *assemble(int kind, PyObject **items, int n, PyObject *own)
         return cell_of_closure(items[0], function_of(items[1], own));
     case B_LAST:
         return Py_NewRef(items[1]);
+    case B_INSTANCE:
+        return make_instance(items, n);
     case B_ITER_AT: case B_REVERSED_AT:
         return jc_iterator_at(items[0], items[1], kind == B_REVERSED_AT);
     case B_ENUMERATE:
@@ -431,6 +453,8 @@ static PyObject *build(builder *b)
         return PyComplex_FromDoubles(w[0].d, w[1].d);
     case R_OBJECT:
         return Py_NewRef(w->o);
+    case R_LIST:
+        return jc_tlist_box(w->p);
     case R_NUMPY:
         made = jc_box_np(n->typenum, w);
         return made != NULL ? made : PyErr_NoMemory();

@@ -47,6 +47,20 @@ def test_what_was_found_is_ordinary_again():
     assert is_native(scale, X)
 
 
+def test_what_got_another_code_since_is_ordinary_too():
+    def f(x):
+        return x * 2.0 + 1.0
+
+    jitcore.enable(threshold=4)
+    warm(f, X)
+    assert _core.is_marked(f)
+    f.__code__ = (lambda x: x * 3.0).__code__
+    assert warm(f, X).tolist() == (X * 3.0).tolist()
+    jitcore.disable()
+    assert not _core.is_marked(f) and f not in marked_functions()
+    assert f(X).tolist() == (X * 3.0).tolist()
+
+
 def test_twice_is_once():
     jitcore.enable(threshold=20)
     warm(scale, X, calls=5)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from jitcore.bytecode.decode import Code
 
-_READS = frozenset(("LOAD_FAST", "LOAD_FAST_AND_CLEAR", "DELETE_FAST", "LOAD_DEREF", "STORE_DEREF", "DELETE_DEREF",
+_READS = frozenset(("LOAD_FAST", "DELETE_FAST", "LOAD_DEREF", "STORE_DEREF", "DELETE_DEREF",
                     "MAKE_CELL"))
 _WRITES = frozenset(("STORE_FAST", "DELETE_FAST", "LOAD_FAST_AND_CLEAR"))
 _ENDS = frozenset(("RETURN_VALUE", "RAISE", "RERAISE", "JUMP", "JUMP_BACKWARD"))
@@ -83,6 +83,21 @@ def _bodies(code: Code, loops: dict[int, int]) -> dict[int, frozenset[int]]:
     return bodies
 
 
+def _restored(code: Code) -> dict[int, int]:
+    """For each LOAD_FAST_AND_CLEAR, with which a comprehension puts a local aside, the store that brings it back: the
+    first one behind the comprehension's loop.  Only what reads the local after that reads what was put aside."""
+    instructions, found = code.instructions, {}
+    for i, instr in enumerate(instructions):
+        if instr.op == "LOAD_FAST_AND_CLEAR":
+            loop = next((k for k in range(i, len(instructions)) if instructions[k].op == "FOR_ITER"), None)
+            target = None if loop is None else instructions[loop].target
+            for k in range(code.at(target) if target is not None else i, len(instructions)):
+                if instructions[k].op == "STORE_FAST" and instructions[k].arg == instr.arg:
+                    found[i] = k
+                    break
+    return found
+
+
 def _live(code: Code) -> tuple[int, ...]:
     instructions = code.instructions
     n = len(instructions)
@@ -93,6 +108,7 @@ def _live(code: Code) -> tuple[int, ...]:
     for name in code.code.co_cellvars + code.code.co_freevars:
         always |= 1 << code.names.index(name)
     handlers = [code.handler(instr.unit) for instr in instructions]
+    restored = _restored(code)
     live = [0] * (n + 1)
     changed = True
     while changed:
@@ -109,6 +125,8 @@ def _live(code: Code) -> tuple[int, ...]:
                 found |= live[code.at(handler.target)]
             if instr.op in _READS:
                 found |= 1 << instr.arg
+            elif instr.op == "LOAD_FAST_AND_CLEAR":
+                found |= (live[restored[i] + 1] if i in restored else everything) & 1 << instr.arg
             elif instr.op == "INTERPRET":
                 found = everything
             found |= always

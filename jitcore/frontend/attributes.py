@@ -6,20 +6,23 @@ attributes); a property becomes a call of its function.  Used by the handlers an
 """
 from __future__ import annotations
 
+import functools
 import types
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from jitcore.frontend import numpy_attrs
+from jitcore.frontend import instances, numpy_attrs
+from jitcore.frontend.instances import MISSING, class_attribute
 from jitcore.frontend.machine import Machine
-from jitcore.frontend.objects import constant, is_numpy_globals, pytype, read, type_version
-from jitcore.frontend.protocol import Leaves, Redirect, Unsupported
+from jitcore.frontend.objects import class_version, constant, is_numpy_globals, pytype, read, type_version
+from jitcore.frontend.protocol import Leaves, Raises, Redirect, Unsupported
 from jitcore.frontend.values import (
     Abstract,
     Array,
     Dict,
     Function,
+    Instance,
     Known,
     Method,
     NativeMethod,
@@ -28,12 +31,12 @@ from jitcore.frontend.values import (
     Scalar,
     Sequence,
     Slice,
+    TypedList,
 )
-from jitcore.guards.guard import TypeIs
+from jitcore.guards.guard import Absent, TypeIs
 from jitcore.guards.sources import Attr
 
 _METHOD_DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType)
-_MISSING = object()
 _VALUES = (str, int, float, complex, tuple, bytes, type(None), np.generic)
 
 
@@ -46,9 +49,11 @@ def get(m: Machine, obj: Abstract, name: str) -> Abstract | Redirect:
         return _of_known(m, obj, name)
     if isinstance(obj, Opaque):
         return _of_instance(m, obj, name)
+    if isinstance(obj, Instance):
+        return instances.get(m, obj, name)
     if isinstance(obj, (Slice, Range)) and name in ("start", "stop", "step"):
         return getattr(obj, name)
-    if isinstance(obj, (Sequence, Dict)):
+    if isinstance(obj, (Sequence, TypedList, Dict)):
         if isinstance(getattr(pytype(m, obj), name, None), types.MethodDescriptorType):
             return NativeMethod(obj, name)
     if isinstance(obj, Function):
@@ -59,8 +64,11 @@ def get(m: Machine, obj: Abstract, name: str) -> Abstract | Redirect:
 def has(m: Machine, obj: Abstract, name: str) -> bool:
     """``hasattr(obj, name)``."""
     obj = m.force(obj)
-    if isinstance(obj, Opaque):
-        get(m, obj, name)                       # absence is not decided here
+    if isinstance(obj, (Opaque, Instance)):
+        try:
+            get(m, obj, name)
+        except Raises:
+            return False
         return True
     if isinstance(obj, Known) and not isinstance(obj.obj, _VALUES):
         if isinstance(obj.obj, types.ModuleType) or isinstance(obj.obj, type):
@@ -77,12 +85,12 @@ def _of_known(m: Machine, obj: Known, name: str) -> Abstract:
     if isinstance(target, types.ModuleType):
         return _of_module(m, obj, target, name)
     if isinstance(target, type):
-        return _of_class(m, target, name)
+        return _of_class(m, obj, target, name)
     if isinstance(target, (np.ufunc, np.dtype, str, bytes, int, float, complex, tuple, np.generic, type(np.mean))) and (
             type(target).__module__ in ("builtins", "numpy", "numpy.dtypes")):
-        found = getattr(target, name, _MISSING)
-        if found is _MISSING:
-            raise Unsupported(f"attribute {name} is absent")
+        found = getattr(target, name, MISSING)
+        if found is MISSING:
+            raise Raises(AttributeError, f"attribute {name} is absent")
         if isinstance(found, types.BuiltinMethodType) and getattr(type(target), name, None) is not None:
             return NativeMethod(obj, name)
         return constant(m, found)
@@ -103,8 +111,8 @@ def _of_numpys_own(m: Machine, target: object, name: str) -> Abstract:
 
 
 def _of_module(m: Machine, obj: Known, module: types.ModuleType, name: str) -> Abstract:
-    found = vars(module).get(name, _MISSING)
-    if found is _MISSING or type(module) is not types.ModuleType:
+    found = vars(module).get(name, MISSING)
+    if found is MISSING or type(module) is not types.ModuleType:
         raise Unsupported(f"attribute {name} is not in module {module.__name__}")
     if obj.source is None:
         if is_numpy_globals(vars(module)) or isinstance(found, types.BuiltinFunctionType):
@@ -113,14 +121,18 @@ def _of_module(m: Machine, obj: Known, module: types.ModuleType, name: str) -> A
     return read(m, found, Attr(obj.source, name))
 
 
-def _of_class(m: Machine, cls: type, name: str) -> Abstract:
-    """An attribute of a class that cannot change."""
+def _of_class(m: Machine, value: Known, cls: type, name: str) -> Abstract:
+    """An attribute of a class: as it is now, under a guard where it can change."""
     if not cls.__flags__ & 1 << 8 and not cls.__module__.startswith("numpy"):
-        raise Unsupported(f"attribute {name} of class {cls.__name__}")
+        own = class_attribute(cls, name)
+        if type(cls) not in instances.METACLASSES or own is MISSING or class_attribute(type, name) is not MISSING:
+            raise Unsupported(f"attribute {name} of class {cls.__name__}")
+        class_version(m, value)
+        return instances.of_class(m, own, None, value)
     if type(cls) is not type and name in ("__name__", "__qualname__", "__module__"):
         return Known(getattr(cls, name))
-    found = getattr(cls, name, _MISSING)
-    if found is _MISSING:
+    found = getattr(cls, name, MISSING)
+    if found is MISSING:
         raise Unsupported(f"attribute {name} is absent")
     return constant(m, found)
 
@@ -129,23 +141,16 @@ def _of_function(m: Machine, obj: Function, name: str) -> Abstract:
     if obj.obj is not None and name == "__code__":
         return Known(obj.code)
     if isinstance(obj.obj, types.FunctionType) and is_numpy_globals(obj.globals):
-        found = getattr(obj.obj, name, _MISSING)
-        if found is not _MISSING and isinstance(found, (str, type(None))):
+        found = getattr(obj.obj, name, MISSING)
+        if found is not MISSING and isinstance(found, (str, type(None))):
             return Known(found)
     raise Unsupported(f"attribute {name} of a function")
 
 
-def class_attribute(cls: type, name: str) -> Any:
-    """What the class and its bases hold under ``name``, without descriptors being asked."""
-    for base in cls.__mro__:
-        if name in base.__dict__:
-            return base.__dict__[name]
-    return _MISSING
-
-
 def _of_instance(m: Machine, obj: Opaque, name: str) -> Abstract | Redirect:
     cls = obj.type
-    if cls.__getattribute__ is not object.__getattribute__ or obj.source is None:
+    plain = cls.__getattribute__ is object.__getattribute__ or cls is functools.partial
+    if not plain or obj.source is None:
         raise Unsupported(f"attribute {name} of a {cls.__name__}")
     found = class_attribute(cls, name)
     type_version(m, obj)
@@ -158,8 +163,8 @@ def _of_instance(m: Machine, obj: Opaque, name: str) -> Abstract | Redirect:
     namespace = _instance_dict(obj)
     if namespace is not None and name in namespace:
         return read(m, namespace[name], Attr(obj.source, name))
-    if found is _MISSING:
-        raise Unsupported(f"attribute {name} of a {cls.__name__} is not in its dict")
+    if found is MISSING:
+        _absent(m, obj, name, namespace)
     if not hasattr(type(found), "__get__"):
         return read(m, found, Attr(obj.source, name))
     if cls.__dictoffset__:
@@ -175,12 +180,22 @@ def _of_instance(m: Machine, obj: Opaque, name: str) -> Abstract | Redirect:
     raise Unsupported(f"attribute {name} of a {cls.__name__}")
 
 
+def _absent(m: Machine, obj: Opaque, name: str, namespace: dict[str, Any] | None) -> NoReturn:
+    """An attribute that neither the class nor the instance has."""
+    assert obj.source is not None
+    reason = f"attribute {name} of a {obj.type.__name__} is not in its dict"
+    if class_attribute(obj.type, "__getattr__") is not MISSING or (namespace is None and obj.type.__dictoffset__):
+        raise Unsupported(reason)
+    m.guard(Absent(Attr(obj.source, name)))
+    raise Raises(AttributeError, reason)
+
+
 def of_super(m: Machine, cls: Abstract, obj: Abstract, name: str) -> Method:
-    """``super(cls, obj).name`` where it is a method written in Python."""
-    if not isinstance(cls, Known) or not isinstance(cls.obj, type) or not isinstance(obj, Opaque):
+    """``super(cls, obj).name`` where it is a method written in Python, or ``object.__init__``."""
+    if not isinstance(cls, Known) or not isinstance(cls.obj, type) or not isinstance(obj, (Opaque, Instance)):
         raise Leaves("super() of objects that are not known")
     type_version(m, obj)
-    mro = obj.type.__mro__
+    mro = pytype(m, obj).__mro__
     if cls.obj not in mro or name == "__class__":
         raise Leaves(f"super().{name}")
     for base in mro[mro.index(cls.obj) + 1:]:
@@ -188,6 +203,8 @@ def of_super(m: Machine, cls: Abstract, obj: Abstract, name: str) -> Method:
             found = base.__dict__[name]
             if isinstance(found, types.FunctionType):
                 return Method(constant(m, found), obj)
+            if found is object.__dict__["__init__"] or found is object.__dict__["__setattr__"]:
+                return Method(Known(found), obj)
             break
     raise Leaves(f"super().{name}")
 
@@ -203,11 +220,14 @@ def _of_slot(m: Machine, obj: Opaque, slot: types.MemberDescriptorType, source: 
 def _of_class_behind_dict(m: Machine, obj: Opaque, found: Any, name: str) -> Abstract:
     """A method of an instance that has a dict, which could hide it: the function of the bound method is guarded."""
     assert obj.source is not None
-    if not isinstance(found, types.FunctionType):
-        raise Unsupported(f"attribute {name} of a {obj.type.__name__}")
     bound = Attr(obj.source, name)
+    inner = getattr(found, "__func__", None) if type(found) in (staticmethod, classmethod) else found
+    if not isinstance(inner, types.FunctionType):
+        raise Unsupported(f"attribute {name} of a {obj.type.__name__}")
+    if type(found) is staticmethod:
+        return read(m, inner, bound)
     m.guard(TypeIs(bound, types.MethodType))
-    return Method(read(m, found, Attr(bound, "__func__")), obj)
+    return Method(read(m, inner, Attr(bound, "__func__")), Known(obj.type) if type(found) is classmethod else obj)
 
 
 def _instance_dict(obj: Opaque) -> dict[str, Any] | None:

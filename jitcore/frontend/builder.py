@@ -7,7 +7,7 @@ restart exit.  Only ``frontend`` uses it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 from weakref import ref
 
@@ -22,6 +22,7 @@ from jitcore.frontend.values import (
     Function,
     Known,
     Lazy,
+    Method,
     Opaque,
     Range,
     Scalar,
@@ -126,6 +127,11 @@ class Builder:
             defaults = tuple(known_or_opaque(d) for d in obj.__defaults__ or ())
             kwdefaults = {k: known_or_opaque(v) for k, v in (obj.__kwdefaults__ or {}).items()}
             return Function(obj.__code__, obj.__globals__, cells, defaults, kwdefaults, obj, source)
+        if kind is MethodType and isinstance(obj.__func__, FunctionType):  # type: ignore[attr-defined]
+            self.guard(TypeIs(source, MethodType))
+            method = Method(Lazy(obj.__func__, Attr(source, "__func__")), Lazy(obj.__self__, Attr(source, "__self__")))  # type: ignore[attr-defined]
+            method.source = source
+            return method
         if isinstance(obj, _BY_IDENTITY):
             self.guard(IsObject(source, obj))
             return Known(obj, source)
@@ -203,6 +209,10 @@ class Builder:
     def emit_effect(self, op: str, operands: tuple[Value, ...]) -> None:
         """Append a node that only does something."""
         self.graph.add(self.block, op, operands, None, line=self.line)
+
+    def emit_change(self, op: str, operands: tuple[Value, ...], **attrs: Any) -> None:
+        """Append a node that changes a list of the region's own, if it does not take its exit."""
+        self.graph.add(self.block, op, operands, None, exit=self.failing(), line=self.line, **attrs)
 
     def require_writable(self, array: Array) -> None:
         """A check that an array may be written to: once at entry for an input."""

@@ -12,10 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.frontend import attributes, iteration, numpy_attrs, numpy_ops, operations, python_ops, sequences
+from jitcore.frontend import (
+    attributes,
+    exceptions,
+    iteration,
+    list_makers,
+    lists,
+    numpy_attrs,
+    numpy_ops,
+    operations,
+    operators,
+    python_ops,
+    sequences,
+)
 from jitcore.frontend.machine import Machine
-from jitcore.frontend.objects import constant, is_instance, known_range, pytype
-from jitcore.frontend.protocol import Redirect, Unsupported
+from jitcore.frontend.objects import constant, is_instance, known_range, lacks, pytype
+from jitcore.frontend.protocol import Raises, Redirect, Unsupported
 from jitcore.frontend.values import (
     Abstract,
     Array,
@@ -32,6 +44,7 @@ from jitcore.frontend.values import (
     Sequence,
     Set,
     Slice,
+    TypedList,
     View,
     Zip,
 )
@@ -68,6 +81,8 @@ def _len(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
             raise Unsupported("len() of an array without axes")
         hint = value.hint[0] if value.hint else None
         return Scalar(value.shape[0], None, hint)
+    if isinstance(value, TypedList):
+        return Scalar(lists.length(m, value))
     if (size := sequences.length(m, value)) is not None:
         return size
     if isinstance(value, (Sequence, Dict, Set)):
@@ -78,6 +93,8 @@ def _len(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
         return Known(len(known_range(value)))
     if isinstance(value, Known) and type(value.obj) in (str, tuple, bytes, frozenset):
         return Known(len(value.obj))  # type: ignore[arg-type]
+    if lacks(value, "__len__"):
+        raise Raises(TypeError, "len() of a number")
     raise Unsupported(f"len() of a {pytype(m, value).__name__}")
 
 
@@ -90,6 +107,8 @@ def _isinstance(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -
 def _issubclass(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
     cls, classes = args[0], _classes(m, args[1])
     parts = classes if isinstance(classes, tuple) else (classes,)
+    if lacks(cls, "__bases__"):
+        raise Raises(TypeError, "issubclass of no class")
     if not isinstance(cls, Known) or not isinstance(cls.obj, type) or not all(
             isinstance(p, type) and type(p).__subclasscheck__ is type.__subclasscheck__ for p in parts):
         raise Unsupported("issubclass of objects")
@@ -167,7 +186,9 @@ def _index(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abs
         return value
     if operations.is_numpy(value) and issubclass(pytype(m, value), np.integer):
         return _number(m, "int", value, int)
-    raise Unsupported("operator.index() of something that is no int")
+    if isinstance(value, (Scalar, Sequence, Dict)) or lacks(value, "__index__"):
+        raise Raises(TypeError, "operator.index() of something that is no int")
+    raise Unsupported("operator.index() of an object")
 
 
 @rule(float, 0, 1)
@@ -197,10 +218,12 @@ def _bool(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abst
 
 
 @rule(abs, 1, 1)
-def _abs(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+def _abs(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract | Redirect:
     value = args[0]
     if operations.is_numpy(value):
         return numpy_ops.unary(m, "abs", value)
+    if operators.has_class(value):
+        return operators.unary(m, "__abs__", value)
     return python_ops.fold(m, abs, value.obj) if isinstance(value, Known) else python_ops.apply(m, "abs", value)
 
 
@@ -228,9 +251,11 @@ def _pow(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
 
 def _extreme(name: str, function: Callable[..., Any]) -> Rule:
     def found(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+        if len(args) == 1 and (whole := lists.whole(args[0])) is not None:
+            return lists.best(m, whole, name == "max")
         values = [m.force(v) for v in (args if len(args) > 1 else iteration.items(m, args[0], 1000)[0])]
         if not values:
-            raise Unsupported(f"{name}() of nothing")
+            raise Raises(ValueError, f"{name}() of nothing")
         if all(isinstance(v, Known) for v in values):
             return _known_extreme(m, function, values)
         if len(values) == 1:
@@ -258,6 +283,8 @@ rule(max, 1, 1000)(_extreme("max", max))
 def _sum(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
     if isinstance(args[0], (Array, Scalar)):
         raise Unsupported("sum() over an array")
+    if (whole := lists.whole(args[0])) is not None:
+        return lists.total(m, whole, args[1] if len(args) == 2 else Known(0))
     values = [m.force(v) for v in iteration.items(m, args[0], 1000)[0]]
     total: Abstract = args[1] if len(args) == 2 else Known(0)
     if all(isinstance(v, Known) for v in (total, *values)):
@@ -271,23 +298,6 @@ def _sum(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
     return total
 
 
-# -- truth of several -------------------------------------------------------------------------------------
-def _quantifier(wanted: bool) -> Rule:
-    def found(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-        for value in iteration.items(m, args[0], 1000)[0]:
-            truth = operations.truth(m, value)
-            if not isinstance(truth, bool):
-                raise Unsupported("any() or all() of run-time values")
-            if truth is wanted:
-                return Known(wanted)
-        return Known(not wanted)
-    return found
-
-
-rule(any, 1, 1)(_quantifier(True))
-rule(all, 1, 1)(_quantifier(False))
-
-
 # -- containers -------------------------------------------------------------------------------------------
 @rule(tuple, 0, 1)
 def _tuple(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
@@ -299,7 +309,9 @@ def _tuple(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abs
 
 @rule(list, 0, 1)
 def _list(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-    return Sequence("list", iteration.items(m, args[0], 1000)[0] if args else [])
+    if args and (made := list_makers.listed(m, args[0])) is not None:
+        return made
+    return lists.make(m, iteration.items(m, args[0], 1000)[0] if args else [])
 
 
 @rule(set, 0, 1)
@@ -338,7 +350,7 @@ def _range(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abs
             raise Unsupported("range() of something that is no int")
     start, stop, step = ([Known(0), args[0]] if len(args) == 1 else args[:2]) + (args[2:] or [Known(1)])
     if isinstance(step, Known) and step.obj == 0:
-        raise Unsupported("range() with a step of 0")
+        raise Raises(ValueError, "range() with a step of 0")
     if isinstance(step, Scalar):
         iteration.require(m, "lt" if iteration.goes_down(step) else "gt", step, Known(0))
     start, stop, step = (Known(int(p.obj)) if isinstance(p, Known) else p  # type: ignore[call-overload]
@@ -367,7 +379,7 @@ def _next(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abst
         return coming[0]
     if len(args) == 2:
         return args[1]
-    raise Unsupported("next() of an iterator that is exhausted")
+    raise Raises(StopIteration, "next() of an iterator that is exhausted")
 
 
 def _next_of_loop(m: Machine, args: list[Abstract]) -> Abstract:
@@ -434,20 +446,26 @@ def _reversed(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> 
     return _iterator(items[::-1], fixed)
 
 
-@rule(sorted, 1, 1)
+@rule(sorted, 1, 1, True)
 def _sorted(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    if (whole := lists.whole(args[0])) is not None:
+        made = lists.copy(m, whole)
+        lists.sort(m, made, kwargs)
+        return made
     values = [m.force(v) for v in iteration.items(m, args[0], 1000)[0]]
-    if not all(isinstance(v, Known) for v in values):
+    if kwargs or not all(isinstance(v, Known) for v in values):
         raise Unsupported("sorted() of run-time values")
     found = python_ops.fold(m, lambda *objs: tuple(sorted(objs)), *(v.obj for v in values))  # type: ignore[attr-defined]
     assert isinstance(found, Known)
-    return Sequence("list", [constant(m, obj) for obj in found.obj])  # type: ignore[attr-defined]
+    return lists.make(m, [constant(m, obj) for obj in found.obj])  # type: ignore[attr-defined]
 
 
 # -- strings ------------------------------------------------------------------------------------------------
 def _text(function: Callable[..., Any]) -> Rule:
     def found(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
         if not all(isinstance(arg, Known) for arg in args):
+            if (text := exceptions.text(m.state, m.choices.seen, function, *args)) is not None:
+                return text
             raise Unsupported(f"{function.__name__}() of a run-time value")
         return python_ops.fold(m, function, *(arg.obj for arg in args))  # type: ignore[attr-defined]
     return found

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from jitcore.frontend import iteration, operations
+from jitcore.frontend import iteration, lists, operations
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import constant
-from jitcore.frontend.protocol import Unsupported
-from jitcore.frontend.values import Abstract, Dict, Known, Sequence, View
+from jitcore.frontend.protocol import Raises, Unsupported
+from jitcore.frontend.values import Abstract, Dict, Known, Sequence, TypedList, View
 
 #: Methods of immutable objects that give the same for the same arguments.
 _PURE: dict[type, frozenset[str]] = {
@@ -34,6 +34,8 @@ def call(m: Machine, obj: Abstract, name: str, args: list[Abstract], kwargs: dic
     if isinstance(obj, Known) and type(obj.obj) in _PURE:
         return _fold(m, obj.obj, name, args, kwargs)
     args = list(args)
+    if isinstance(obj, TypedList):
+        return lists.call_method(m, obj, name, args, kwargs)
     if isinstance(obj, Sequence):
         return _list(m, obj, name, args, kwargs) if obj.kind == "list" else _tuple(m, obj, name, args, kwargs)
     if isinstance(obj, Dict):
@@ -48,9 +50,9 @@ def _fold(m: Machine, obj: Any, name: str, args: list[Abstract], kwargs: dict[st
     try:
         found = getattr(obj, name)(*known)
     except Exception as error:
-        raise Unsupported(f"{type(error).__name__}: {error}") from None
+        raise Raises(type(error), f"{type(error).__name__}: {error}") from None
     if type(found) is list:
-        return Sequence("list", [constant(m, item) for item in found])
+        return lists.make(m, [constant(m, item) for item in found])
     return constant(m, found)
 
 
@@ -73,7 +75,7 @@ def _list(m: Machine, obj: Sequence, name: str, args: list[Abstract], kwargs: di
     if kwargs:
         raise Unsupported(f"method {name} with keywords")
     if name == "copy" and not args:
-        return Sequence("list", list(obj.items))
+        return lists.make(m, list(obj.items))
     if name in ("index", "count"):
         return _search(m, obj, name, args)
     _own(obj)
@@ -86,7 +88,7 @@ def _list(m: Machine, obj: Sequence, name: str, args: list[Abstract], kwargs: di
     elif name == "pop" and len(args) <= 1:
         index = m.pin_index(args[0]) if args else -1
         if not -len(obj.items) <= index < len(obj.items):
-            raise Unsupported("pop index out of range")
+            raise Raises(IndexError, "pop index out of range")
         return obj.items.pop(index)
     elif name == "reverse" and not args:
         obj.items.reverse()
@@ -110,7 +112,7 @@ def _search(m: Machine, obj: Sequence, name: str, args: list[Abstract]) -> Abstr
     if name == "count":
         return Known(sum(found))
     if True not in found:
-        raise Unsupported("a value that is not in the sequence")
+        raise Raises(ValueError, "a value that is not in the sequence")
     return Known(found.index(True))
 
 
@@ -126,7 +128,7 @@ def _dict(m: Machine, obj: Dict, name: str, args: list[Abstract], kwargs: dict[s
         if key in obj.items:
             return obj.items.pop(key) if name == "pop" else obj.items[key]
         if name == "pop" and len(args) == 1:
-            raise Unsupported(f"key {key!r} is absent")
+            raise Raises(KeyError, f"key {key!r} is absent")
         value = args[1] if len(args) == 2 else Known(None)
         if name == "setdefault":
             obj.items[key] = value

@@ -14,6 +14,9 @@ from jitcore.frontend.values import (
     Dict,
     Enumerate,
     Function,
+    Gathered,
+    Handling,
+    Instance,
     Iterator,
     Known,
     Lazy,
@@ -21,6 +24,8 @@ from jitcore.frontend.values import (
     Method,
     NativeMethod,
     Opaque,
+    Partial,
+    Raised,
     Range,
     RangeIterator,
     Scalar,
@@ -28,6 +33,8 @@ from jitcore.frontend.values import (
     SequenceIterator,
     Set,
     Slice,
+    Text,
+    TypedList,
     Unbound,
     View,
     Zip,
@@ -38,11 +45,12 @@ from jitcore.ir.recipe import NULL, Build, Const, FromSource, FromValue, Recipe
 
 
 class Unbuildable(Exception):
-    """An object that no recipe makes.  ``unit``: where the region's own frame made it, None where unknown."""
+    """An object that no recipe makes.  ``unit``: where the region's own frame made it, None where unknown.
+    ``exception``: it belongs to an exception that the region raises and catches itself."""
 
-    def __init__(self, what: str, unit: int | None) -> None:
+    def __init__(self, what: str, unit: int | None, exception: bool = False) -> None:
         super().__init__(f"{what} is needed as an object")
-        self.unit = unit
+        self.unit, self.exception = unit, exception
 
 
 class ExitMaker:
@@ -111,7 +119,7 @@ class ExitMaker:
             return Const(value.obj)
         if isinstance(value, Scalar) and value.box is not None:
             return self._from_value(value.box)
-        if isinstance(value, (Scalar, Array)):
+        if isinstance(value, (Scalar, Array, TypedList)):
             return self._from_value(value.value)
         if isinstance(value, Opaque) and value.value is not None:
             return self._from_value(value.value)
@@ -127,15 +135,24 @@ class ExitMaker:
             return Build(type(value).__name__.lower(), self.all([value.start, value.stop, value.step]))
         if isinstance(value, Method):
             return Build("method", (self.make(value.func), self.make(value.self_value)))
+        if isinstance(value, Gathered):
+            return Build("iter", (self.make(value.over),))
         if isinstance(value, Iterator):
             return self._iterator(value)
         if isinstance(value, LoopIterator):
             return self._loop(value)
         if isinstance(value, Function):
             return self._function(value)
-        if isinstance(value, (NativeMethod, View)):
-            what = "a view of a dict" if isinstance(value, View) else f"method {value.name}"
+        if isinstance(value, Instance):
+            source = value.cls_value.source
+            cls = Const(value.cls) if source is None else self._object_at(source)
+            attrs = (r for name, v in value.attrs.items() for r in (Const(name), self.make(v)))
+            return Build("instance", (cls, *attrs))
+        if isinstance(value, (NativeMethod, View, Partial)):
+            what = f"method {value.name}" if isinstance(value, NativeMethod) else f"a {type(value).__name__.lower()}"
             raise Unbuildable(what, value.made_at)
+        if isinstance(value, (Raised, Handling, Text)):
+            raise Unbuildable("an exception that the region handles", value.made_at, True)
         raise Unbuildable(type(value).__name__, None)
 
     def _from_source(self, value: Abstract) -> Recipe:

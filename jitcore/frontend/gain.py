@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from jitcore.ir.dominance import reverse_postorder
 from jitcore.ir.graph import Graph, Node, Value
+from jitcore.ir.opcodes import OPCODES
 from jitcore.ir.types import ArrayType
 
 #: Less scalar work than this does not pay for checking guards, and for handing a frame over.
@@ -16,7 +17,8 @@ FEW, FEW_WITH_FRAME = 4, 8
 #: An operation on NumPy scalars, in operations on Python numbers.
 NUMPY_SCALAR = 4
 
-_ARITHMETIC = {"py", "ew", "cast", "splat", "iota", "reduce", "copy", "load", "store", "byte", "number", "call"}
+_ARITHMETIC = {"py", "ew", "cast", "splat", "iota", "reduce", "copy", "load", "store", "byte", "number",
+               "call", *(op for op in OPCODES if op.startswith("list_"))}
 
 
 def work_of(graph: Graph, entry: bool) -> int:
@@ -47,7 +49,7 @@ def _needed(graph: Graph, values: list[Value]) -> list[Node]:
         if block.terminator is not None:
             values.extend(block.terminator.uses())
         for node in block.nodes:
-            if node.op == "store":
+            if _stores(node):
                 values.extend(node.uses())
     live: set[Value] = set()
     while values:
@@ -57,13 +59,20 @@ def _needed(graph: Graph, values: list[Value]) -> list[Node]:
             if value.node is not None:
                 values.extend(value.node.uses())
     return [node for node in graph.nodes()
-            if node.op in _ARITHMETIC and (node.op == "store" or node.result in live)]
+            if node.op in _ARITHMETIC and (_stores(node) or node.result in live)]
+
+
+def _stores(node: Node) -> bool:
+    """Whether a node is there for what it does.  A list may be changed in vain; it counts all the same."""
+    return node.op == "store" or (node.op.startswith("list_") and node.result is None)
 
 
 def _on_arrays(node: Node) -> bool:
     """Whether a node goes over a whole array."""
     if node.op in ("load", "store"):
         return False
+    if node.op == "list_call":
+        return True
     found = [*node.operands, *([node.result] if node.result is not None else [])]
     return any(isinstance(value.type, ArrayType) for value in found)
 

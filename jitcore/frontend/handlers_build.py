@@ -6,10 +6,10 @@ from types import CodeType
 from typing import Any
 
 from jitcore.bytecode import Instr
-from jitcore.frontend import iteration, operations, python_ops
+from jitcore.frontend import exceptions, iteration, lists, operations, python_ops
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import constant
-from jitcore.frontend.protocol import Unsupported
+from jitcore.frontend.protocol import Raises, Unsupported
 from jitcore.frontend.registry import handles
 from jitcore.frontend.values import (
     Abstract,
@@ -22,6 +22,7 @@ from jitcore.frontend.values import (
     Sequence,
     Set,
     Slice,
+    TypedList,
 )
 
 
@@ -37,7 +38,7 @@ def tuple_of(items: list[Abstract]) -> Abstract:
 
 @handles("BUILD_LIST")
 def build_list(m: Machine, instr: Instr) -> None:
-    m.frame.push(Sequence("list", m.frame.pop_n(instr.arg)))
+    m.frame.push(lists.make(m, m.frame.pop_n(instr.arg)))
 
 
 @handles("BUILD_SET")
@@ -95,7 +96,7 @@ def list_to_tuple(m: Machine, instr: Instr) -> None:
 def _own(m: Machine, depth: int) -> Abstract:
     """The container that a comprehension or a call is filling: always made by the code itself."""
     value = m.frame.stack[-depth]
-    if value.source is not None or not isinstance(value, (Sequence, Dict, Set)):
+    if value.source is not None or not isinstance(value, (Sequence, TypedList, Dict, Set)):
         raise Unsupported("a container made before the region began")
     return value
 
@@ -104,6 +105,9 @@ def _own(m: Machine, depth: int) -> Abstract:
 def list_append(m: Machine, instr: Instr) -> None:
     item = m.frame.pop()
     target = _own(m, instr.arg)
+    if isinstance(target, TypedList):
+        lists.append(m, target, item)
+        return
     assert isinstance(target, Sequence)
     target.items.append(item)
 
@@ -120,7 +124,12 @@ def map_add(m: Machine, instr: Instr) -> None:
 def list_extend(m: Machine, instr: Instr) -> None:
     value = m.frame.pop()
     target = _own(m, instr.arg)
+    if isinstance(target, TypedList):
+        lists.extend(m, target, m.force(value))
+        return
     assert isinstance(target, Sequence)
+    if isinstance(m.force(value), TypedList):
+        lists.to_run_time(m, target)
     target.items.extend(iteration.items(m, value, 1000)[0])
 
 
@@ -144,6 +153,9 @@ def dict_update(m: Machine, instr: Instr) -> None:
 def build_string(m: Machine, instr: Instr) -> None:
     parts = [m.force(part) for part in m.frame.pop_n(instr.arg)]
     if not all(isinstance(part, Known) for part in parts):
+        if (text := exceptions.text(m.state, m.choices.seen, lambda *texts: "".join(texts), *parts)) is not None:
+            m.frame.push(text)
+            return
         raise Unsupported("a string of run-time values")
     m.frame.push(Known("".join(part.obj for part in parts)))  # type: ignore[attr-defined]
 
@@ -155,18 +167,24 @@ _CONVERSIONS: dict[str, Callable[..., Any]] = {"": lambda obj: obj, "str": str, 
 def format_(m: Machine, instr: Instr) -> None:
     spec = m.force(m.frame.pop()) if instr.arg.spec else Known("")
     value = m.force(m.frame.pop())
-    if not isinstance(value, Known) or not isinstance(spec, Known):
-        raise Unsupported("formatting of a run-time value")
     convert = _CONVERSIONS[instr.arg.conversion]
-    m.frame.push(python_ops.fold(m, lambda obj, how: format(convert(obj), how), value.obj, spec.obj))
+    _text(m, lambda obj, how: format(convert(obj), how), value, spec)
+
+
+def _text(m: Machine, function: Callable[..., Any], *values: Abstract) -> None:
+    """Push a string: known, or one that nobody will read."""
+    if all(isinstance(value, Known) for value in values):
+        m.frame.push(python_ops.fold(m, function, *(value.obj for value in values)))  # type: ignore[attr-defined]
+    elif (text := exceptions.text(m.state, m.choices.seen, function, *values)) is not None:
+        m.frame.push(text)
+    else:
+        raise Unsupported("formatting of a run-time value")
 
 
 @handles("CONVERT_VALUE")
 def convert_value(m: Machine, instr: Instr) -> None:
     value = m.force(m.frame.pop())
-    if not isinstance(value, Known):
-        raise Unsupported("formatting of a run-time value")
-    m.frame.push(python_ops.fold(m, _CONVERSIONS[instr.arg], value.obj))
+    _text(m, _CONVERSIONS[instr.arg], value)
 
 
 # -- unpacking ----------------------------------------------------------------------------------------
@@ -177,7 +195,7 @@ def unpack_sequence(m: Machine, instr: Instr) -> None:
     if items is None:
         items = _unpacked(m, value)
     if len(items) != instr.arg:
-        raise Unsupported("another number of values to unpack")
+        raise Raises(ValueError, "another number of values to unpack")
     m.frame.stack.extend(reversed(items))
 
 
@@ -186,16 +204,18 @@ def unpack_ex(m: Machine, instr: Instr) -> None:
     before, after = instr.arg
     items = _unpacked(m, m.frame.pop())
     if len(items) < before + after:
-        raise Unsupported("too few values to unpack")
+        raise Raises(ValueError, "too few values to unpack")
     end = len(items) - after
-    middle = Sequence("list", items[before:end])
+    middle = lists.make(m, items[before:end])
     m.frame.stack.extend(reversed([*items[:before], middle, *items[end:]]))
 
 
 def _unpacked(m: Machine, value: Abstract) -> list[Abstract]:
     value = m.force(value)
-    if isinstance(value, (Scalar, Opaque)):
+    if isinstance(value, Opaque):
         raise Unsupported("unpacking of an object")
+    if isinstance(value, Scalar):
+        raise Raises(TypeError, "unpacking of a number")
     return iteration.items(m, value, 1000)[0]
 
 

@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 from jitcore.bytecode import Instr
-from jitcore.frontend.calls import PENDING, call
+from jitcore.frontend import operators
+from jitcore.frontend.calls import PENDING, call, perform
 from jitcore.frontend.iteration import items
 from jitcore.frontend.machine import Machine
-from jitcore.frontend.protocol import Unsupported
+from jitcore.frontend.protocol import Leaves, Redirect, Unsupported
 from jitcore.frontend.registry import handles
-from jitcore.frontend.values import Abstract, Dict, Known, Unbound
+from jitcore.frontend.values import Abstract, Dict, Known, Method, Raised, Unbound
 
 
 def _callee(low: Abstract, high: Abstract, null_first: bool) -> tuple[Abstract, list[Abstract]]:
@@ -59,5 +60,24 @@ def call_ex(m: Machine, instr: Instr) -> None:
 
 @handles("BEFORE_WITH")
 def before_with(m: Machine, instr: Instr) -> None:
-    """Entering is a site; the body is a region behind it, and leaving it in the ordinary way a call."""
-    raise Unsupported("a with statement is entered")
+    """Where both methods are written in Python they are calls; all else is a site, the body a region behind it, and
+    leaving it in the ordinary way a call."""
+    frame = m.frame
+    manager = m.force(frame.pop())
+    if not operators.has_class(manager):
+        raise Unsupported("a with statement is entered")
+    enter, leave = (operators.method(m, manager, name) for name in ("__enter__", "__exit__"))
+    if enter is None or leave is None:
+        raise Unsupported("a with statement of an object that is no context manager")
+    frame.push(Method(leave, manager))
+    perform(m, Redirect(enter, [manager]))
+
+
+@handles("WITH_EXCEPT_START")
+def with_except_start(m: Machine, instr: Instr) -> None:
+    """The exception that the region handles is shown to ``__exit__``, which may look at its class only."""
+    stack = m.frame.stack
+    leave, error, before = stack[-4], stack[-1], stack[-2]
+    if not isinstance(error, Raised):
+        raise Leaves("an exception that was raised before")
+    _call(m, leave, [Known(error.cls), error, before], {})

@@ -1,14 +1,29 @@
 """Handlers: jumps, loops, return, raise."""
 from __future__ import annotations
 
-from jitcore.bytecode import Instr
-from jitcore.frontend import iteration, operations
+from jitcore.bytecode import Code, Instr
+from jitcore.frontend import iteration, lists, operations
+from jitcore.frontend.ahead import loop_ahead
 from jitcore.frontend.calls import deliver
 from jitcore.frontend.machine import MAX_TRIPS, Machine, Relooped
 from jitcore.frontend.objects import is_same, known_range
-from jitcore.frontend.protocol import Leaves, Unsupported
+from jitcore.frontend.protocol import Leaves, Raises, Unsupported
 from jitcore.frontend.registry import handles
-from jitcore.frontend.values import Iterator, Known, LoopIterator, NativeMethod, Range
+from jitcore.frontend.state import Frame, State
+from jitcore.frontend.values import (
+    Abstract,
+    Array,
+    Gathered,
+    Instance,
+    Iterator,
+    Known,
+    LoopIterator,
+    NativeMethod,
+    Range,
+    Scalar,
+    Sequence,
+    TypedList,
+)
 
 MAX_UNROLLED = 800          # instructions of a loop over a range that is unrolled
 
@@ -134,24 +149,28 @@ def get_iter(m: Machine, instr: Instr) -> None:
     m.check_cut()
     value = m.force(m.frame.pop())
     try:
-        stays = _stays(m, value) if isinstance(value, Range) else iteration.is_runtime(m, value) and _may_stay(m)
+        stays = _stays(m, value) if isinstance(value, Range) else (
+            iteration.is_runtime(m, value) and _may_stay(m) is not None)
         loop = iteration.loop_iterator(m, value) if stays else None
         m.frame.push(loop if loop is not None else iteration.iterate(m, value))
+    except Raises:
+        raise
     except Unsupported as error:
         raise Leaves(str(error)) from None
 
 
-def _may_stay(m: Machine) -> bool:
-    """Whether the loop that begins may be compiled as one."""
-    code, first = m.frame.code, m.frame.index
-    return code.instructions[first].op == "FOR_ITER" and (code.code, first) not in m.choices.left
+def _may_stay(m: Machine) -> tuple[Code, int] | None:
+    """The loop that begins, if it may be compiled as one."""
+    found = loop_ahead(m, m.frame.stack)
+    return None if found is None or (found[0].code, found[1]) in m.choices.left else found
 
 
 def _stays(m: Machine, value: Range) -> bool:
     """Whether a loop over a range stays a loop: its trips are not known, or many."""
-    code, first = m.frame.code, m.frame.index
-    if not _may_stay(m):
+    found = _may_stay(m)
+    if found is None:
         return False
+    code, first = found
     try:
         trips = len(known_range(value))
     except Unsupported:
@@ -205,13 +224,67 @@ def return_value(m: Machine, instr: Instr) -> None:
     if m.depth == 1:
         m.end_by_return(frame.stack[-1])
         return
-    value = frame.pop()
+    value = returned(m, frame)
     m.state.frames.pop()
     if m.depth == 1:
         m.state.unlikely = False
-    if frame.yields is not None:
-        value = m.made(Iterator(frame.yields, None, True))
-    deliver(m, value, frame)
+    deliver(m, value if frame.yields is None else _given(m, frame.yields, frame.stops_at), frame)
+
+
+def _given(m: Machine, gathered: Abstract, stops_at: bool | None) -> Abstract:
+    """The generator that gives what was gathered; one truth value, if ``any`` or ``all`` did not find theirs."""
+    if stops_at is not None:
+        return m.made(Iterator([Known(not stops_at)], None, True))
+    if isinstance(gathered, TypedList):
+        return Gathered(gathered)
+    assert isinstance(gathered, Sequence)
+    return m.made(Iterator(gathered.items, None, True))
+
+
+def _yielded(m: Machine, value: Abstract) -> None:
+    """A generator expression that is run to its end gives ``value``."""
+    frame, wanted = m.frame, m.frame.stops_at
+    assert frame.yields is not None
+    if wanted is not None:
+        found = operations.truth(m, value)
+        frame.push(Known(None))
+        if isinstance(found, bool):
+            if found is wanted:
+                _stop(m, m.state, wanted)
+        else:
+            other = m.split(found, operations.truth_hint(m, value))
+            _stop(m, m.state if wanted else other, wanted)
+        return
+    if isinstance(frame.yields, TypedList):
+        lists.append(m, frame.yields, value)
+    else:
+        assert isinstance(frame.yields, Sequence)
+        frame.yields.items.append(value)
+    frame.push(Known(None))
+
+
+def _stop(m: Machine, state: State, wanted: bool) -> None:
+    """A generator expression ends where ``any`` or ``all`` have found what they look for."""
+    state.frames.pop()
+    if len(state.frames) == 1:
+        state.unlikely = False
+    state.frame.push(m.made(Iterator([Known(wanted)], None, True)))
+
+
+def returned(m: Machine, frame: Frame) -> Abstract:
+    """What the caller of an inlined call gets."""
+    value = frame.stack[-1]
+    if frame.making is not None:
+        if not is_same(m, value, Known(None)):
+            raise Leaves("__init__ that gives something else than None")
+        return frame.making
+    if frame.deliver in ("operator", "bool"):
+        known = m.force(value)
+        if isinstance(known, Known) and known.obj is NotImplemented:
+            raise Leaves("an operator that is not implemented")
+        if not isinstance(known, (Known, Scalar, Array, Sequence, Instance)):
+            raise Leaves("an operator that gives an object")
+    return operations.truth_value(m, value) if frame.deliver == "bool" else value
 
 
 @handles("INTERPRET")
@@ -221,12 +294,6 @@ def interpret(m: Machine, instr: Instr) -> None:
     if frame.yields is not None and instr.arg.opname == "RETURN_GENERATOR":
         frame.push(Known(None))                 # the generator; the next instruction drops it
     elif frame.yields is not None and instr.arg.opname == "YIELD_VALUE":
-        frame.yields.append(frame.pop())
-        frame.push(Known(None))
+        _yielded(m, frame.pop())
     else:
         raise Leaves(f"{instr.arg.opname}: {instr.arg.reason}")
-
-
-@handles("RAISE")
-def raise_(m: Machine, instr: Instr) -> None:
-    raise Leaves("an exception is raised")

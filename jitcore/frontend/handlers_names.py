@@ -5,13 +5,13 @@ import builtins
 from types import ModuleType
 
 from jitcore.bytecode import Instr
-from jitcore.frontend import attributes
+from jitcore.frontend import attributes, instances
 from jitcore.frontend.calls import PENDING, deliver_null, perform
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import constant, read
-from jitcore.frontend.protocol import Leaves, Redirect, Unsupported
+from jitcore.frontend.protocol import Leaves, Raises, Redirect, Unsupported
 from jitcore.frontend.registry import handles
-from jitcore.frontend.values import UNBOUND, Abstract, Known, Method, NativeMethod
+from jitcore.frontend.values import UNBOUND, Abstract, Instance, Known, Method, NativeMethod
 from jitcore.guards.guard import Absent
 from jitcore.guards.sources import Global, ModuleGlobal, Source
 
@@ -26,7 +26,7 @@ def global_value(m: Machine, name: str) -> Abstract:
     if name not in scope:
         if not frame.constant_globals:
             m.guard(Absent(source))
-        raise Leaves(f"name {name} is not defined")
+        raise Raises(NameError, f"name {name} is not defined")
     if frame.constant_globals:
         return constant(m, scope[name])
     return read(m, scope[name], source)
@@ -105,12 +105,21 @@ def load_super_attr(m: Machine, instr: Instr) -> None:
 
 @handles("STORE_ATTR")
 def store_attr(m: Machine, instr: Instr) -> None:
-    raise Unsupported(f"a store to attribute {instr.arg}")
+    value, obj = m.frame.pop_n(2)
+    obj = m.force(obj)
+    if not isinstance(obj, Instance):
+        raise Unsupported(f"a store to attribute {instr.arg}")
+    setter = instances.store(m, obj, instr.arg, value)
+    if setter is not None:
+        perform(m, setter, "drop")
 
 
 @handles("DELETE_ATTR")
 def delete_attr(m: Machine, instr: Instr) -> None:
-    raise Unsupported(f"deleting attribute {instr.arg}")
+    obj = m.force(m.frame.pop())
+    if not isinstance(obj, Instance):
+        raise Unsupported(f"deleting attribute {instr.arg}")
+    instances.delete(m, obj, instr.arg)
 
 
 @handles("LOAD_ASSERTION_ERROR")

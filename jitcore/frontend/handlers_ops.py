@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from jitcore.bytecode import Instr
-from jitcore.frontend import operations
+from jitcore.frontend import operations, operators
 from jitcore.frontend.calls import PENDING, perform
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import is_same
@@ -32,7 +32,10 @@ def binary(m: Machine, instr: Instr) -> None:
 
 @handles("COMPARE")
 def compare(m: Machine, instr: Instr) -> None:
-    a, b = m.frame.pop_n(2)
+    a, b = (m.force(v) for v in m.frame.pop_n(2))
+    if operations.asks_class(a, b):
+        perform(m, operators.compare(m, instr.arg.op, a, b), "bool" if instr.arg.to_bool else "operator")
+        return
     found = operations.compare(m, instr.arg.op, a, b)
     m.frame.push(operations.truth_value(m, found) if instr.arg.to_bool else found)
 
@@ -47,7 +50,7 @@ def is_(m: Machine, instr: Instr) -> None:
     for value, other in ((a, b), (b, a)):
         if isinstance(value, Scalar) and value.type == BOOL and isinstance(other, Known):
             wanted = (other.obj is True) is not instr.arg
-            m.frame.push(value if wanted else operations.unary(m, "not", value))
+            push(m, value if wanted else operations.unary(m, "not", value))
             return
     raise Unsupported("identity of objects that is not known")
 
@@ -55,7 +58,7 @@ def is_(m: Machine, instr: Instr) -> None:
 @handles("CONTAINS")
 def contains(m: Machine, instr: Instr) -> None:
     item, container = m.frame.pop_n(2)
-    m.frame.push(Known(operations.contains(m, item, container) is not instr.arg))
+    m.frame.push(operations.contains_value(m, item, container, not instr.arg))
 
 
 @handles("TO_BOOL")
@@ -91,8 +94,3 @@ def store_slice(m: Machine, instr: Instr) -> None:
 def delete_subscr(m: Machine, instr: Instr) -> None:
     obj, key = m.frame.pop_n(2)
     operations.delitem(m, obj, key)
-
-
-@handles("GET_LEN")
-def get_len(m: Machine, instr: Instr) -> None:
-    raise Unsupported("pattern matching")

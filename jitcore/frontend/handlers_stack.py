@@ -4,7 +4,7 @@ from __future__ import annotations
 from jitcore.bytecode import Instr
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import constant
-from jitcore.frontend.protocol import Leaves, Unsupported
+from jitcore.frontend.protocol import Leaves, Raises, Unsupported
 from jitcore.frontend.registry import handles
 from jitcore.frontend.values import UNBOUND, Cell, Unbound
 from jitcore.guards.guard import Absent
@@ -46,7 +46,7 @@ def load_const(m: Machine, instr: Instr) -> None:
 def load_fast(m: Machine, instr: Instr) -> None:
     value = m.frame.locals[instr.arg]
     if isinstance(value, Unbound):
-        raise Leaves(f"local variable {m.frame.code.names[instr.arg]} is unbound")
+        raise Raises(UnboundLocalError, f"local variable {m.frame.code.names[instr.arg]} is unbound")
     m.frame.push(value)
 
 

@@ -11,6 +11,7 @@ from types import CodeType
 
 from jitcore.bytecode import Code, decode
 from jitcore.bytecode.canonical import CallArg
+from jitcore.frontend import lists
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import constant, is_numpy_globals
 from jitcore.frontend.protocol import Unsupported
@@ -41,7 +42,9 @@ def enter(m: Machine, func: Function, args: list[Abstract], kwargs: dict[str, Ab
     locals += [UNBOUND] * (len(code.names) - len(locals))
     frame = Frame(code, 0, locals, [], func, is_numpy_globals(func.globals), deliver)
     if not code.is_function:
-        frame.yields = []
+        eater = _eater(m)
+        frame.yields = Sequence("list", []) if eater in (any, all) else lists.make(m, [])
+        frame.stops_at = True if eater is any else False if eater is all else None
     m.keep_before()
     m.state.frames.append(frame)
     if func.code not in m.inlined:
@@ -60,9 +63,17 @@ def _is_eaten_at_once(m: Machine, func: Function) -> bool:
         return False
     if following.op == "UNPACK_SEQUENCE":
         return True
+    return _eater(m) is not None
+
+
+def _eater(m: Machine) -> object:
+    """The builtin of ``_EATERS`` that the next instruction calls on what lies on top of the stack then."""
+    frame = m.frame
+    if frame.code.instructions[frame.index].op != "CALL" or (
+            frame.code.instructions[frame.index].arg != CallArg(1, (), frame.code.null_first)):
+        return None
     eater = m.force(next((v for v in reversed(frame.stack) if not isinstance(v, Unbound)), UNBOUND))
-    return (following.op == "CALL" and following.arg == CallArg(1, (), frame.code.null_first)
-            and isinstance(eater, Known) and any(eater.obj is known for known in _EATERS))
+    return next((known for known in _EATERS if isinstance(eater, Known) and eater.obj is known), None)
 
 
 _EATERS = (tuple, list, dict, set, frozenset, any, all, sum, min, max, sorted)

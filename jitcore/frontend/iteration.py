@@ -16,7 +16,7 @@ from jitcore.frontend.machine import MAX_TRIPS, Machine
 from jitcore.frontend.numpy_index import item_at
 from jitcore.frontend.numpy_shapes import lengths_of
 from jitcore.frontend.objects import constant, known_range
-from jitcore.frontend.protocol import Leaves, Unsupported
+from jitcore.frontend.protocol import Leaves, Raises, Unsupported
 from jitcore.frontend.values import (
     Abstract,
     Array,
@@ -287,6 +287,8 @@ def _items(m: Machine, value: Abstract, limit: int) -> tuple[list[Abstract], boo
         return [Known(i) for i in found], True
     if isinstance(value, Known) and type(value.obj) in (tuple, str, bytes):
         return [constant(m, item) for item in value.obj], True  # type: ignore[attr-defined]
+    if isinstance(value, Scalar) or (isinstance(value, Known) and type(value.obj) in (int, float, bool, type(None))):
+        raise Raises(TypeError, "iteration over a number")
     raise Unsupported("a loop on run-time values")
 
 

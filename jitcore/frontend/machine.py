@@ -12,16 +12,32 @@ from dataclasses import dataclass, field
 
 from jitcore.bytecode import Instr
 from jitcore.errors import REASONS
+from jitcore.frontend import exceptions
 from jitcore.frontend.adoption import Adopted
 from jitcore.frontend.builder import Builder, CannotPin
 from jitcore.frontend.exits import ExitMaker, Unbuildable
+from jitcore.frontend.learning import Learned, Site
+from jitcore.frontend.matching import places_of
 from jitcore.frontend.meeting import Meeting, Relooped
-from jitcore.frontend.protocol import Leaves, Unsupported
+from jitcore.frontend.protocol import Leaves, Raises, Unsupported
 from jitcore.frontend.registry import HANDLERS, LEFT
 from jitcore.frontend.sites import site
 from jitcore.frontend.snapshot import Left
 from jitcore.frontend.state import Frame, State
-from jitcore.frontend.values import Abstract, Iterator, Known, Lazy, NativeMethod, Scalar, Set, View
+from jitcore.frontend.values import (
+    UNBOUND,
+    Abstract,
+    Iterator,
+    Known,
+    Lazy,
+    NativeMethod,
+    Partial,
+    Raised,
+    Scalar,
+    Set,
+    TypedList,
+    View,
+)
 from jitcore.guards.guard import Guard
 from jitcore.guards.sources import Source
 from jitcore.ir.graph import Block, Exit, Terminator, Value
@@ -44,11 +60,12 @@ class Cut:
 
 
 class Restart(Exception):
-    """Trace again, with the instruction at ``unit`` of the region's own frame cut."""
+    """Trace again, with the instruction at ``unit`` of the region's own frame cut; ``seen``: without catching what it
+    raises, since the exception is seen as an object."""
 
-    def __init__(self, unit: int, cut: Cut) -> None:
+    def __init__(self, unit: int, cut: Cut, seen: bool = False) -> None:
         super().__init__(cut.reason)
-        self.unit, self.cut = unit, cut
+        self.unit, self.cut, self.seen = unit, cut, seen
 
 
 @dataclass
@@ -57,13 +74,17 @@ class Choices:
 
     ``cuts``: instructions of the region's own frame that are not looked into, by unit.  ``native`` and ``left``: loops
     (code object and first instruction) that are compiled as loops, and that no region contains; ``storing`` are those
-    that store into visible arrays.
+    that store into visible arrays.  ``lists``: the instructions that make lists of run-time length, and their items.
+    ``seen``: instructions of the region's own frame whose exceptions are seen as objects, and so not caught in the
+    region.
     """
 
     cuts: dict[int, Cut] = field(default_factory=dict)
     native: set[tuple[object, int]] = field(default_factory=set)
     left: set[tuple[object, int]] = field(default_factory=set)
     storing: set[tuple[object, int]] = field(default_factory=set)
+    lists: dict[Site, Learned] = field(default_factory=dict)
+    seen: set[int] = field(default_factory=set)
 
 
 class Refused(Exception):
@@ -139,9 +160,11 @@ class Machine:
         except (Unsupported, CannotPin, Leaves) as error:
             assert len(frames) == depth, "a handler gave up after it had called"
             frame.stack[:] = stack
+            if isinstance(error, Raises) and self.catch(Raised(error.cls, self.outer_unit)):
+                return
             if depth > 1 and self.state.unlikely and (exit := self._way_back()) is not None:
                 self.end(exit)
-            elif _only_raises(frame):
+            elif exceptions.only_raises(frame):
                 self._give_up_raising(frame, instr)
             else:
                 self._give_up(frame, instr, str(error) or type(error).__name__, isinstance(error, Leaves))
@@ -193,7 +216,7 @@ class Machine:
 
     def made(self, value: Abstract) -> Abstract:
         """Note where an object was made that no recipe can make; give up if it is known to be needed."""
-        if isinstance(value, (NativeMethod, Iterator, View, Set)):
+        if isinstance(value, (NativeMethod, Iterator, View, Set, Partial)):
             self.check_cut()
             value.made_at = self.outer_unit
         return value
@@ -224,7 +247,7 @@ class Machine:
         if self.depth > 1 and likely is not None:
             (other if likely else self.state).unlikely = True
         self.builder.block = yes
-        self.meeting.wait(no, other)
+        self.meeting.wait(no, other, True)
         return other
 
     # -- ends of paths ----------------------------------------------------------------------------
@@ -232,6 +255,11 @@ class Machine:
         """The running path ends in exit number ``exit``; 0: back to the entry, the interpreter does it all."""
         self.builder.block.terminator = Terminator("exit", exit=exit, line=self.builder.line)
         self._ended = True
+
+    def raises(self) -> Abstract:
+        """The present instruction is sure to raise: the running path ends in front of it.  Gives something to push."""
+        self.end(self.failing())
+        return UNBOUND
 
     def end_by_return(self, value: Abstract) -> None:
         """The region's own frame returns ``value``."""
@@ -272,10 +300,18 @@ class Machine:
         if self.depth > 1:
             self.state.before = None        # the call cannot be done once more
 
+    def note_change(self) -> None:
+        """The present instruction changes a list that was there before the call that is being inlined."""
+        if self.depth > 1:
+            self.state.before = None        # the call cannot be done once more
+
     def keep_before(self) -> None:
         """Remember the state before a call that is about to be inlined into the region's own frame."""
         if self.depth == 1:
             self.state.before = None
+            for _, value in places_of(self.state):
+                if isinstance(value, TypedList):
+                    value.outer = True
             if self.meeting.active:
                 frame = self.frame
                 locals, stack = frame.locals, frame.stack
@@ -301,6 +337,26 @@ class Machine:
         exit.values = maker.values
         return self.builder.graph.add_exit(exit)
 
+    def catch(self, error: Raised) -> bool:
+        """Raise ``error`` in the running frame: True if the path goes on in a handler of its frames, else nothing has
+        changed."""
+        if not {error.made_at, self.outer_unit}.isdisjoint(self.choices.seen) or not (
+                exceptions.unwind(self.state, error)):
+            return False
+        if self.depth == 1:
+            self.state.unlikely = False
+        return True
+
+    def rethrow(self, error: Raised) -> None:
+        """The handlers did not want ``error``: on to the next, or back to where it was made."""
+        if exceptions.unwind(self.state, error):
+            return
+        cut = Cut("an exception is raised", self.state.frames[0].file, self.frame.line)
+        if self.state.stored or self.meeting.active:
+            raise Restart(error.made_at, cut, True)
+        self.raising.setdefault(error.made_at, cut)
+        self.end(0)
+
     def _exit_inside(self) -> int:
         """An exit inside inlined calls, in front of the innermost frame's instruction; 0 if there is none."""
         own, *inner = self.state.frames
@@ -325,8 +381,12 @@ class Machine:
     def _give_up_raising(self, frame: Frame, instr: Instr) -> None:
         """An exception is being made.  In an inlined call nothing has happened yet: the interpreter does that call."""
         reason = "an exception is raised"
-        if self.depth > 1 and (exit := self._way_back()) is not None:
+        back = self._way_back() if self.depth > 1 else None
+        if back is not None:
             self.raising.setdefault(self.outer_unit, Cut(reason, frame.file, frame.line))
+            self.end(back)
+        elif self.depth == 1 and self.meeting.active and not instr.mid and (exit := self._exit_before()) > 0:
+            self._note(frame, reason, "unsupported")
             self.end(exit)
         else:
             self._give_up(frame, instr, reason, True)
@@ -375,11 +435,11 @@ class Machine:
 
     def _rebuilding_fails(self, error: Unbuildable) -> Exception:
         frame = self.state.frames[0]
-        if error.unit is None or error.unit in self.cuts:
+        if error.unit is None or error.unit in (self.choices.seen if error.exception else self.cuts):
             return Refused(str(error), frame.line)
         maker = frame.code.instructions[frame.code.at(error.unit)]
         leave = maker.op in ("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "GET_ITER", "BUILD_SET")
-        return Restart(error.unit, Cut(str(error), frame.file, maker.line, leave))
+        return Restart(error.unit, Cut(str(error), frame.file, maker.line, leave), error.exception)
 
     def _note(self, frame: Frame, reason: str, kind: str) -> None:
         left = Left(frame.file, frame.line, reason, kind)
@@ -397,14 +457,5 @@ def _no_exit() -> int:
 def _is_plain_call(frame: Frame, caller: Frame) -> bool:
     """Whether an inlined call can be made a call of the interpreter's: its result is pushed, and that is all."""
     following = caller.code.instructions[caller.index]
-    return frame.deliver == "push" and frame.yields is None and frame.code.is_function and not following.mid
-
-
-def _only_raises(frame: Frame) -> bool:
-    """Whether all that the code can do from the present instruction on is to raise."""
-    for instr in frame.code.instructions[frame.index - 1:]:
-        if instr.op == "RAISE":
-            return True
-        if instr.target is not None or instr.op in ("RETURN_VALUE", "RERAISE"):
-            return False
-    return False
+    return frame.deliver == "push" and frame.yields is None and frame.making is None and frame.code.is_function and (
+        not following.mid)

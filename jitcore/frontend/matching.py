@@ -20,12 +20,15 @@ from jitcore.frontend.values import (
     Dict,
     Enumerate,
     Function,
+    Gathered,
+    Instance,
     Iterator,
     Known,
     Lazy,
     Method,
     NativeMethod,
     Opaque,
+    Partial,
     Range,
     RangeIterator,
     Scalar,
@@ -33,6 +36,7 @@ from jitcore.frontend.values import (
     SequenceIterator,
     Set,
     Slice,
+    TypedList,
     View,
     Zip,
     is_free,
@@ -50,14 +54,15 @@ _PARTS: dict[type, tuple[str, ...]] = {
     Sequence: ("items",), Dict: ("items",), Cell: ("content",), Slice: ("start", "stop", "step"),
     Range: ("start", "stop", "step"), RangeIterator: ("position", "stop", "step"), Method: ("func", "self_value"),
     NativeMethod: ("self_value",), Iterator: ("items", "over"), View: ("over",),
-    Function: ("closure", "defaults", "kwdefaults"), Set: ("items",),
+    Function: ("closure", "defaults", "kwdefaults"), Set: ("items",), Gathered: ("over",), Instance: ("attrs",),
+    Partial: ("func", "args", "kwargs"),
     SequenceIterator: ("over", "position"), Enumerate: ("over", "position"), Zip: ("parts",),
 }
 #: The parts that must be the same.
 _FIXED: dict[type, tuple[str, ...]] = {
     Sequence: ("kind",), NativeMethod: ("name", "made_at"), Iterator: ("position", "fixed", "made_at"), Cell: ("name",),
     View: ("what", "made_at"), RangeIterator: ("down",),
-    Function: ("code", "obj", "made_at"), Set: ("merged", "made_at"),
+    Function: ("code", "obj", "made_at"), Set: ("merged", "made_at"), Instance: ("cls",), Partial: ("made_at",),
     SequenceIterator: ("down",), Zip: ("strict",),
 }
 
@@ -97,6 +102,7 @@ class _Comparison:
                 or a.deliver != b.deliver or (a.yields is None) != (b.yields is None)):
             raise Different
         self.pair(a.func, b.func, (*at, "f"))
+        self.parts([] if a.making is None else [a.making], [] if b.making is None else [b.making], (*at, "making"))
         for part in ("locals", "stack", "yields"):
             self.parts(getattr(a, part) or [], getattr(b, part) or [], (*at, part))
 
@@ -129,6 +135,13 @@ class _Comparison:
             return
         if type(a) is not type(b):
             raise Different
+        if isinstance(a, TypedList):
+            assert isinstance(b, TypedList)
+            if type_key(a.type) != type_key(b.type) or a.outer is not b.outer:
+                raise Different
+            if a.value is not b.value:
+                self.found.add(at)
+            return
         if isinstance(a, Known):
             assert isinstance(b, Known)
             if a.obj is not b.obj and not (type(a.obj) in (str, bytes, tuple) and same_value(a.obj, b.obj)):
@@ -192,6 +205,37 @@ def differences(builder: Builder, a: State, b: State) -> set[Place] | None:
     return comparison.found
 
 
+def grown_lists(a: State, b: State) -> list[tuple[Sequence, Sequence]]:
+    """Lists in the same places of two states, made by the same instruction, whose lengths differ."""
+    found: list[tuple[Sequence, Sequence]] = []
+    seen: set[tuple[int, int]] = set()
+
+    def parts(x: Any, y: Any) -> None:
+        if isinstance(x, Abstract) and isinstance(y, Abstract):
+            pair(plain(x), plain(y))
+        elif isinstance(x, dict) and isinstance(y, dict):
+            parts(list(x.values()), list(y.values()))
+        elif isinstance(x, (list, tuple)) and isinstance(y, (list, tuple)):
+            for one, other in zip(x, y):
+                parts(one, other)
+
+    def pair(x: Abstract, y: Abstract) -> None:
+        if type(x) is not type(y) or type(x) not in _PARTS or (id(x), id(y)) in seen or x.source is not None:
+            return
+        seen.add((id(x), id(y)))
+        if isinstance(x, Sequence) and isinstance(y, Sequence) and len(x.items) != len(y.items):
+            if x.site is not None and x.site == y.site:
+                found.append((x, y))
+            return
+        for part in _PARTS[type(x)]:
+            parts(getattr(x, part), getattr(y, part))
+
+    for one, other in zip(a.frames, b.frames):
+        for part in ("locals", "stack", "yields"):
+            parts(getattr(one, part) or [], getattr(other, part) or [])
+    return found
+
+
 # -- walking ----------------------------------------------------------------------------------------
 class _Walk:
     """Visits the numbers and arrays of a state; ``change`` gives what stands there afterwards."""
@@ -204,10 +248,14 @@ class _Walk:
     def state(self, state: State) -> None:
         for depth, frame in enumerate(state.frames):
             self.value(frame.func, (depth, "f"))
+            if frame.making is not None:
+                self.value(frame.making, (depth, "making", 0))
             for part in ("locals", "stack", "yields"):
                 found = getattr(frame, part)
-                if found is not None:
+                if isinstance(found, list):
                     found[:] = self.part(found, (depth, part))
+                elif found is not None:
+                    setattr(frame, part, self.part(found, (depth, part)))
 
     def part(self, part: Any, at: Place) -> Any:
         if isinstance(part, Abstract):
@@ -220,7 +268,7 @@ class _Walk:
 
     def value(self, value: Abstract, at: Place) -> Abstract:
         known = plain(value)
-        if number_type(known) is not None:
+        if number_type(known) is not None or isinstance(known, TypedList):
             new = self._change(known, at)
             return value if new is known else new
         if isinstance(known, Array):
@@ -260,6 +308,9 @@ def generalise(builder: Builder, block: Block, state: State, places: set[Place])
         if kind is not None:
             order.append(at)
             return Scalar(builder.graph.add_param(block, kind))
+        if isinstance(value, TypedList):
+            order.append(at)
+            return TypedList(builder.graph.add_param(block, value.type), value.sites, value.outer)
         assert isinstance(value, Array)
         shape = list(value.shape)
         for axis in range(len(shape)):
@@ -287,6 +338,8 @@ def arguments(builder: Builder, state: State, order: list[Place]) -> tuple[Value
             found[at] = value.value
             for axis, length in enumerate(value.shape):
                 found[(*at, "d", axis)] = length
+        elif isinstance(value, TypedList):
+            found[at] = value.value
         else:
             found[at] = builder.as_value(value)
     return tuple(found[at] for at in order)

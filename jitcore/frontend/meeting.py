@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from jitcore.bytecode import Code
 from jitcore.bytecode.liveness import Facts, facts_of
-from jitcore.frontend.matching import Place, arguments, differences, generalise, places_of
+from jitcore.frontend.lists import learn
+from jitcore.frontend.matching import Place, arguments, differences, generalise, grown_lists, places_of
 from jitcore.frontend.state import Frame, State
 from jitcore.frontend.values import UNBOUND, Lazy, LoopIterator
 from jitcore.ir.graph import Block
@@ -47,11 +48,13 @@ class _Version:
 
 @dataclass
 class _Waiting:
-    """A path that waits: to go on from a branch, or ``parked`` where paths meet."""
+    """A path that waits: to go on from a branch, or ``parked`` where paths meet.  ``split``: it left another path, and
+    may have come to a loop's first instruction that way."""
 
     block: Block
     state: State
     parked: bool = False
+    split: bool = False
 
 
 class Meeting:
@@ -77,22 +80,23 @@ class Meeting:
         self.__dict__.clear()
 
     # -- waiting ------------------------------------------------------------------------------------
-    def wait(self, block: Block, state: State) -> None:
+    def wait(self, block: Block, state: State, split: bool = False) -> None:
         """A path will go on in ``block``."""
-        self._waiting.append(_Waiting(block, state))
+        self._waiting.append(_Waiting(block, state, False, split))
 
     def next(self) -> tuple[Block, State] | None:
         """The path to go on with.  In regions with loops the one furthest back, so that paths meet."""
-        if not self._waiting:
-            return None
-        if not self.active:
-            found = self._waiting.pop()
-            return found.block, found.state
-        first = min(self._waiting, key=lambda w: _progress(w.state))
-        self._waiting.remove(first)
-        if not first.parked:
+        while self._waiting:
+            first = min(self._waiting, key=lambda w: _progress(w.state)) if self.active else self._waiting[-1]
+            self._waiting.remove(first)
+            if first.parked:
+                return self._merge(first)
+            if first.split:
+                self.m.builder.block, self.m.state = first.block, first.state
+                if self._at_loop():
+                    continue
             return first.block, first.state
-        return self._merge(first)
+        return None
 
     def _merge(self, first: _Waiting) -> tuple[Block, State]:
         """The path ``first`` together with those that wait at the same place and fit."""
@@ -123,16 +127,24 @@ class Meeting:
     # -- arriving -----------------------------------------------------------------------------------
     def stops(self, returned: bool) -> bool:
         """Whether the running path ends or waits in front of its next instruction.  ``returned``: from a call."""
+        if self._at_loop():
+            return True
+        frame = self.m.frame
+        facts = self.facts_of(frame.code)
+        if self.active and (returned or frame.index in facts.joins):
+            self._drop_dead(frame, facts.live[frame.index], -1)
+            self._waiting.append(_Waiting(self.m.builder.block, self.m.state, True))
+            return True
+        return False
+
+    def _at_loop(self) -> bool:
+        """Whether the running path has come to the first instruction of a compiled loop, where it ends."""
         frame = self.m.frame
         facts = self.facts_of(frame.code)
         while frame.loops and frame.index not in facts.bodies[frame.loops[-1][0]]:
             frame.loops = frame.loops[:-1]
         if frame.index in facts.loops and self.is_native(frame.index):
             self._enter(frame, facts)
-            return True
-        if self.active and (returned or frame.index in facts.joins):
-            self._drop_dead(frame, facts.live[frame.index], -1)
-            self._waiting.append(_Waiting(self.m.builder.block, self.m.state, True))
             return True
         return False
 
@@ -156,7 +168,7 @@ class Meeting:
         """The running path comes to a loop's first instruction: from outside, or once more."""
         m, first = self.m, frame.index
         self.active = True
-        m.state.before = None       # a later trip may have stored: the call that the loop is in is not made anew
+        m.state.before = None       # a later trip may have stored or changed a list: the call it is in is not made anew
         while frame.loops and frame.loops[-1][0] == first:
             frame.loops = frame.loops[:-1]
         self._drop_dead(frame, facts.live[first], -1)
@@ -171,6 +183,7 @@ class Meeting:
         for version in reversed(versions):
             found = differences(m.builder, version.state, m.state)
             if found is None:
+                learn(m, grown_lists(version.state, m.state))
                 continue
             if found <= set(version.order):
                 m.jump(version.block, arguments(m.builder, m.state, version.order))

@@ -16,7 +16,7 @@ from jitcore.frontend.numpy_methods import call_method
 from jitcore.frontend.numpy_ops import truth
 from jitcore.frontend.numpy_shapes import lengths_of
 from jitcore.frontend.numpy_views import strides_of, transpose
-from jitcore.frontend.protocol import Unsupported
+from jitcore.frontend.protocol import Raises, Unsupported
 from jitcore.frontend.values import Abstract, Array, Known, NativeMethod, Scalar, Sequence
 from jitcore.ir.graph import Value
 
@@ -97,6 +97,8 @@ def _method(cls: type, value: Abstract, name: str) -> Abstract:
     found = getattr(cls, name, None)
     if isinstance(found, (types.MethodDescriptorType, types.WrapperDescriptorType)):
         return NativeMethod(value, name)
+    if not hasattr(cls, name):
+        raise Raises(AttributeError, f"attribute {name} is absent")
     raise Unsupported(f"attribute {name} of a {cls.__name__}")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from jitcore.frontend import list_makers
 from jitcore.frontend.numpy_args import bind, is_absent, is_const, items_of, known_int, require_const
 from jitcore.frontend.numpy_elementwise import apply, as_dtype, cast, element, is_array_like, type_of, update, wrap
 from jitcore.frontend.numpy_methods import converted, copied, order_of
@@ -18,7 +19,7 @@ from jitcore.frontend.numpy_ops import known_dtype
 from jitcore.frontend.numpy_shapes import all_equal, lengths_of, new_array
 from jitcore.frontend.numpy_views import length_argument, make_view, strides_of
 from jitcore.frontend.protocol import Unsupported
-from jitcore.frontend.values import Abstract, Array, Known, Scalar
+from jitcore.frontend.values import Abstract, Array, Known, Scalar, TypedList
 from jitcore.ir.graph import Value
 from jitcore.ir.types import BOOL, FLOAT, INT, array, strong
 from jitcore.ops.table import OPS
@@ -95,10 +96,22 @@ def as_array(m: Any, value: Abstract, dtype: np.dtype | None = None) -> Array:
     if isinstance(value, Array):
         type_of(value)
         return value if dtype is None or dtype == value.type.dtype else converted(m, value, dtype)
+    if isinstance(value, TypedList):
+        return _from_list(m, value, dtype)
     items = items_of(m, value)
     if items is None:
         return splat(m, as_dtype(m, value, dtype or default_dtype(value)), ())
     return _from_items(m, items, dtype)
+
+
+def _from_list(m: Any, value: TypedList, dtype: np.dtype | None) -> Array:
+    """The array of a list of run-time length, with the dtype that NumPy finds, or as float64."""
+    found = list_makers.to_array(m, value)
+    if dtype is None or dtype == found.type.dtype:
+        return found
+    if dtype != np.float64 or found.type.dtype.kind not in "bi":
+        raise Unsupported("an array of a list of another dtype")
+    return converted(m, found, dtype)
 
 
 def _from_items(m: Any, items: Args, dtype: np.dtype | None) -> Array:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy._core import _methods
 
+from jitcore.frontend import list_makers
 from jitcore.frontend.numpy_args import bind, flag, is_absent, is_const, items_of, known_int, normalized, require_const
 from jitcore.frontend.numpy_elementwise import apply, as_dtype, cast, element, find_op, results, type_of, update, wrap
 from jitcore.frontend.numpy_matmul import call_node, matmul
@@ -180,8 +181,10 @@ def _item(m: Any, operand: Array, args: Args, kwargs: Kwargs) -> Abstract:
 
 @method("tolist")
 def _tolist(m: Any, operand: Array, args: Args, kwargs: Kwargs) -> Abstract:
-    if operand.type.ndim or args or kwargs:
-        raise Unsupported("tolist of an array with axes")
+    if args or kwargs:
+        raise Unsupported("tolist with arguments")
+    if operand.type.ndim:
+        return list_makers.of_array(m, operand, True)
     return number(m, element(m, operand))
 
 

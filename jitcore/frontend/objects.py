@@ -6,6 +6,7 @@ Used by the handlers and the modules behind them.
 """
 from __future__ import annotations
 
+import functools
 import types
 from typing import Any
 
@@ -20,18 +21,21 @@ from jitcore.frontend.values import (
     Cell,
     Dict,
     Function,
+    Instance,
     Known,
     Lazy,
     Method,
     Opaque,
+    Partial,
     Range,
     Scalar,
     Sequence,
     Set,
     Slice,
+    TypedList,
     is_number,
 )
-from jitcore.guards.guard import Guard, LengthIs, TypeIs, TypeVersion
+from jitcore.guards.guard import ClassVersion, Guard, LengthIs, TypeIs, TypeVersion
 from jitcore.guards.sources import Constant, Source
 
 _PLAIN = (type(None), type(...), type(NotImplemented), bool, int, float, complex, str, bytes)
@@ -69,6 +73,13 @@ def is_plain(obj: object) -> bool:
     return type(obj) in _PLAIN or isinstance(obj, _IDENTITY) or is_number(obj)
 
 
+def lacks(value: Abstract, name: str) -> bool:
+    """Whether a number or a constant is known not to have the attribute ``name``."""
+    if isinstance(value, Scalar):
+        return not hasattr(value.type.dtype.type(0) if not value.type.weak else value.type.dtype.type(0).item(), name)
+    return isinstance(value, Known) and is_plain(value.obj) and not hasattr(value.obj, name)
+
+
 def is_numpy_globals(namespace: dict[str, Any]) -> bool:
     """Whether these are the globals of one of NumPy's own modules."""
     name = namespace.get("__name__")
@@ -100,13 +111,25 @@ def guard_once(m: Machine, guard: Guard, *key: object) -> None:
         m.builder.guard(guard)
 
 
-def type_version(m: Machine, value: Opaque) -> None:
+def type_version(m: Machine, value: Abstract) -> None:
     """Guard that the type of ``value`` has not been changed."""
+    if isinstance(value, Instance):
+        return                          # guarded when it was made
+    assert isinstance(value, Opaque)
     if value.type.__flags__ & _IMMUTABLE_TYPE:
         return
     if value.source is None:
         raise Unsupported(f"an object of type {value.type.__name__} that was made inside")
     guard_once(m, TypeVersion(value.source, value.type), value.type)
+
+
+def class_version(m: Machine, value: Known) -> None:
+    """Guard that the class ``value`` has not been changed."""
+    cls = value.obj
+    assert isinstance(cls, type)
+    if cls.__flags__ & _IMMUTABLE_TYPE or cls.__module__.startswith("numpy"):
+        return
+    guard_once(m, ClassVersion(value.source or Constant(cls), cls), cls)
 
 
 _IMMUTABLE_TYPE = 1 << 8        # Py_TPFLAGS_IMMUTABLETYPE
@@ -122,6 +145,8 @@ def pytype(m: Machine, value: Abstract) -> type:
         return _PYTHON_SCALARS[value.type.dtype.char] if value.type.weak else value.type.dtype.type
     if isinstance(value, Opaque):
         return value.type
+    if isinstance(value, Instance):
+        return value.cls
     if isinstance(value, Sequence):
         return tuple if value.kind == "tuple" else list
     for kind, found in _TYPES.items():
@@ -130,8 +155,9 @@ def pytype(m: Machine, value: Abstract) -> type:
     raise Unsupported(f"the type of a {type(value).__name__.lower()}")
 
 
-_TYPES: dict[type, type] = {Array: np.ndarray, Dict: dict, Set: set, Slice: slice, Range: range,
-                            Function: types.FunctionType, Method: types.MethodType}
+_TYPES: dict[type, type] = {Array: np.ndarray, Dict: dict, Set: set, Slice: slice, Range: range, TypedList: list,
+                            Function: types.FunctionType, Method: types.MethodType,
+                            Partial: functools.partial}
 
 
 def exact_object(value: Abstract) -> tuple[bool, object]:
@@ -151,6 +177,8 @@ def is_same(m: Machine, a: Abstract, b: Abstract) -> bool | None:
     a, b = m.force(a), m.force(b)
     if a is b:
         return True
+    if isinstance(a, TypedList) and isinstance(b, TypedList):
+        return True if a.value is b.value else None
     (known_a, obj_a), (known_b, obj_b) = exact_object(a), exact_object(b)
     if known_a and known_b:
         if obj_a is obj_b:
@@ -178,7 +206,7 @@ def is_instance(m: Machine, value: Abstract, classes: object) -> bool:
     checks = type(classes).__instancecheck__
     if checks is not type.__instancecheck__ and not _is_library(found):
         raise Unsupported(f"isinstance of {found.__name__} with a class that decides itself")
-    if isinstance(m.force(value), Opaque) and not _plain_class(found):
+    if isinstance(m.force(value), (Opaque, Instance)) and not _plain_class(found):
         raise Unsupported(f"isinstance of an object whose __class__ {found.__name__} decides itself")
     return issubclass(found, classes)
 
@@ -195,7 +223,7 @@ def _is_library(found: type) -> bool:
 def static_truth(m: Machine, value: Abstract) -> bool | None:
     """``bool(value)``; None where it depends on a number or an array."""
     value = m.force(value)
-    if isinstance(value, (Scalar, Array)):
+    if isinstance(value, (Scalar, Array, TypedList)):
         return None
     if isinstance(value, Known):
         if type(value.obj) in _PLAIN or type(value.obj) in (tuple, frozenset) or is_number(value.obj):
@@ -208,6 +236,8 @@ def static_truth(m: Machine, value: Abstract) -> bool | None:
         return bool(value.items)
     if isinstance(value, Range):
         return None if not _known_range(value) else bool(known_range(value))
+    if isinstance(value, Instance) and (hasattr(value.cls, "__bool__") or hasattr(value.cls, "__len__")):
+        raise Unsupported(f"the truth of a {value.cls.__name__}")
     if isinstance(value, Opaque):
         if value.type is dict and value.source is not None:
             m.guard(TypeIs(value.source, dict))

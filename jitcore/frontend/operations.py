@@ -8,8 +8,8 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-from jitcore.frontend import numpy_index, numpy_ops, python_ops, sequences
-from jitcore.frontend.attributes import class_attribute
+from jitcore.frontend import lists, numpy_index, numpy_ops, operators, python_ops, sequences
+from jitcore.frontend.instances import class_attribute
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import (
     constant,
@@ -21,7 +21,7 @@ from jitcore.frontend.objects import (
     static_truth,
     type_version,
 )
-from jitcore.frontend.protocol import Redirect, Unsupported
+from jitcore.frontend.protocol import Raises, Redirect, Unsupported
 from jitcore.frontend.values import (
     Abstract,
     Array,
@@ -33,6 +33,7 @@ from jitcore.frontend.values import (
     Sequence,
     Set,
     Slice,
+    TypedList,
     is_number,
 )
 from jitcore.guards.guard import Absent, TypeIs
@@ -49,11 +50,25 @@ def is_numpy(value: Abstract) -> bool:
     return isinstance(value, Known) and is_number(value.obj) and not python_ops.is_python_number(value)
 
 
+def asks_class(a: Abstract, b: Abstract) -> bool:
+    """Whether an operator asks a class written in Python; NumPy's objects on the left decide themselves."""
+    return operators.has_class(a) or (operators.has_class(b) and not is_numpy(a))
+
+
 def binary(m: Machine, op: str, a: Abstract, b: Abstract, inplace: bool = False) -> Abstract | Redirect:
     """``a op b``, or ``a op= b``."""
     a, b = m.force(a), m.force(b)
+    if asks_class(a, b):
+        return operators.binary(m, op, a, b, inplace)
     if is_numpy(a) or is_numpy(b):
         return numpy_ops.binary(m, op, a, b, inplace)
+    if inplace and isinstance(a, TypedList) and op == "add":
+        lists.extend(m, a, b)
+        return a
+    if inplace and isinstance(a, TypedList):
+        raise Unsupported("a list that is changed in place")
+    if inplace and isinstance(a, Sequence) and isinstance(b, TypedList) and op == "add":
+        lists.to_run_time(m, a)
     if inplace and isinstance(a, Sequence) and a.kind == "list":
         if a.source is not None or op != "add" or not isinstance(b, Sequence):
             raise Unsupported("a list that is changed in place")
@@ -66,7 +81,7 @@ def binary(m: Machine, op: str, a: Abstract, b: Abstract, inplace: bool = False)
     return python_ops.binary(m, op, a, b)
 
 
-def unary(m: Machine, op: str, value: Abstract) -> Abstract:
+def unary(m: Machine, op: str, value: Abstract) -> Abstract | Redirect:
     """``op value``: 'neg', 'pos', 'invert', 'not'."""
     value = m.force(value)
     if op == "not":
@@ -76,12 +91,16 @@ def unary(m: Machine, op: str, value: Abstract) -> Abstract:
         return python_ops.apply(m, "not", found)
     if is_numpy(value):
         return numpy_ops.unary(m, op, value)
+    if operators.has_class(value):
+        return operators.unary(m, f"__{op}__", value)
     return python_ops.unary(m, op, value)
 
 
 def compare(m: Machine, op: str, a: Abstract, b: Abstract) -> Abstract:
     """``a op b``: 'lt', 'le', 'eq', 'ne', 'gt', 'ge'."""
     a, b = m.force(a), m.force(b)
+    if asks_class(a, b):
+        raise Unsupported(f"{op} of objects")
     if is_numpy(a) or is_numpy(b):
         return numpy_ops.compare(m, op, a, b)
     return python_ops.compare(m, op, a, b)
@@ -103,6 +122,8 @@ def truth(m: Machine, value: Abstract) -> bool | Value:
         if isinstance(weak, Known):
             return bool(weak.obj)
         cond = weak.value
+    elif isinstance(value, TypedList):
+        cond = lists.truth(m, value)
     else:
         raise Unsupported(f"the truth of a {type(value).__name__.lower()}")
     return m.state.facts.get(cond, cond)
@@ -134,6 +155,8 @@ def getitem(m: Machine, obj: Abstract, key: Abstract) -> Abstract | Redirect:
         if isinstance(key, Slice):
             return constant(m, obj.obj[known_slice(m, key)])
         obj = Sequence("tuple", [constant(m, item) for item in obj.obj])
+    if isinstance(obj, TypedList):
+        return lists.getitem(m, obj, key)
     if isinstance(obj, Sequence):
         return _sequence_item(m, obj, key)
     if isinstance(obj, Dict):
@@ -151,7 +174,7 @@ def getitem(m: Machine, obj: Abstract, key: Abstract) -> Abstract | Redirect:
         source = Key(obj.source, name)
         if name not in obj.obj:  # type: ignore[operator]
             m.guard(Absent(source))
-            raise Unsupported(f"key {name!r} is absent")
+            raise Raises(KeyError, f"key {name!r} is absent")
         return read(m, obj.obj[name], source)  # type: ignore[index]
     return _item_by_method(m, obj, key)
 
@@ -171,13 +194,25 @@ def _sequence_item(m: Machine, obj: Sequence, key: Abstract) -> Abstract:
         items = obj.items[known_slice(m, key)]
         if obj.kind == "tuple" and len(items) == len(obj.items) and all(a is b for a, b in zip(items, obj.items)):
             return obj
-        return Sequence(obj.kind, items)
+        return lists.make(m, items) if obj.kind == "list" else Sequence(obj.kind, items)
     if not isinstance(key, (Known, Scalar)):
         raise Unsupported("an index that is no int")
-    index = m.pin_index(key)
+    if not obj.items and obj.source is None and isinstance(key, Scalar) and m.meeting.active:
+        return m.raises()
+    index = _index(m, obj, key)
     if not -len(obj.items) <= index < len(obj.items):
-        raise Unsupported(f"{obj.kind} index out of range")
+        raise Raises(IndexError, f"{obj.kind} index out of range")
     return obj.items[index]
+
+
+def _index(m: Machine, obj: Sequence, key: Abstract) -> int:
+    """A position in a sequence whose items are known one by one; a list that is asked for others is none."""
+    try:
+        return m.pin_index(key)
+    except Unsupported:
+        if isinstance(key, Scalar):
+            lists.to_run_time(m, obj)
+        raise
 
 
 def known_slice(m: Machine, key: Slice) -> slice:
@@ -197,7 +232,7 @@ def _range_item(m: Machine, obj: Range, key: Abstract) -> Abstract:
     try:
         return Known(known_range(obj)[m.pin_index(key)])
     except IndexError:
-        raise Unsupported("range object index out of range") from None
+        raise Raises(IndexError, "range object index out of range") from None
 
 
 def hashable(key: Abstract) -> Any:
@@ -217,7 +252,7 @@ def keyed(m: Machine, items: list[Abstract]) -> dict[Any, Abstract]:
 
 def dict_item(obj: Dict, key: Any) -> Abstract:
     if key not in obj.items:
-        raise Unsupported(f"key {key!r} is absent")
+        raise Raises(KeyError, f"key {key!r} is absent")
     return obj.items[key]
 
 
@@ -228,6 +263,9 @@ def setitem(m: Machine, obj: Abstract, key: Abstract, value: Abstract) -> None:
             numpy_index.is_own(obj) or any(frame.loops for frame in m.state.frames)):
         numpy_index.store_element(m, obj, key, m.force(value))
         return
+    if isinstance(obj, TypedList):
+        lists.setitem(m, obj, key, value)
+        return
     if obj.source is not None or not isinstance(obj, (Array, Sequence, Dict)):
         raise Unsupported("a store into an object that is visible outside")
     if isinstance(obj, Array):
@@ -237,15 +275,18 @@ def setitem(m: Machine, obj: Abstract, key: Abstract, value: Abstract) -> None:
     elif obj.kind != "list" or isinstance(key, Slice):
         raise Unsupported("a store into a sequence")
     else:
-        index = m.pin_index(key)
+        index = _index(m, obj, key)
         if not -len(obj.items) <= index < len(obj.items):
-            raise Unsupported("list assignment index out of range")
+            raise Raises(IndexError, "list assignment index out of range")
         obj.items[index] = value
 
 
 def delitem(m: Machine, obj: Abstract, key: Abstract) -> None:
     """``del obj[key]`` for objects made inside."""
     obj, key = m.force(obj), m.force(key)
+    if isinstance(obj, TypedList):
+        lists.delitem(m, obj, key)
+        return
     if obj.source is not None:
         raise Unsupported("an item deleted from an object that is visible outside")
     if isinstance(obj, Dict):
@@ -255,12 +296,21 @@ def delitem(m: Machine, obj: Abstract, key: Abstract) -> None:
         if isinstance(key, Slice):
             del obj.items[known_slice(m, key)]
             return
-        index = m.pin_index(key)
+        index = _index(m, obj, key)
         if not -len(obj.items) <= index < len(obj.items):
-            raise Unsupported("list assignment index out of range")
+            raise Raises(IndexError, "list assignment index out of range")
         del obj.items[index]
     else:
         raise Unsupported("an item deleted from an object")
+
+
+def contains_value(m: Machine, item: Abstract, container: Abstract, wanted: bool = True) -> Abstract:
+    """``(item in container) is wanted``."""
+    container = m.force(container)
+    if not isinstance(container, TypedList):
+        return Known(contains(m, item, container) is wanted)
+    at = Scalar(lists.find(m, container, item))
+    return python_ops.apply(m, "ge" if wanted else "lt", at, Known(0))
 
 
 def contains(m: Machine, item: Abstract, container: Abstract) -> bool:

@@ -13,15 +13,28 @@ from jitcore.frontend.values import Abstract
 
 @dataclass
 class Redirect:
-    """The result is that of calling ``func`` (a Function or a Known Python function): the machine inlines it."""
+    """The result is that of calling ``func`` (a Function or a Known Python function): the machine inlines it.
+
+    ``operator``: unless the result is NotImplemented, which is where the machine gives up.
+    """
 
     func: Abstract
     args: list[Abstract]
     kwargs: dict[str, Abstract] = field(default_factory=dict)
+    operator: bool = False
 
 
 class Unsupported(Exception):
     """The operation is not compiled: the machine makes it a CALL site."""
+
+
+class Raises(Unsupported):
+    """CPython is sure to raise an exception of exactly ``cls`` at this operation.  Where a handler that is part of the
+    trace catches it, the machine goes on there; otherwise it is an operation that is not compiled."""
+
+    def __init__(self, cls: type[BaseException], reason: str) -> None:
+        super().__init__(reason)
+        self.cls = cls
 
 
 class Leaves(Exception):

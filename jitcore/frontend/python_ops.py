@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.frontend.machine import Machine
+from jitcore.frontend import lists
+from jitcore.frontend.machine import MAX_TRIPS, Machine
 from jitcore.frontend.objects import constant
-from jitcore.frontend.protocol import Unsupported
-from jitcore.frontend.values import Abstract, Known, Scalar, Sequence
+from jitcore.frontend.protocol import Raises, Unsupported
+from jitcore.frontend.values import Abstract, Known, Scalar, Sequence, TypedList
 from jitcore.ir.graph import Value
 from jitcore.ir.types import BOOL, ScalarType
 from jitcore.ops import python
@@ -83,7 +84,7 @@ def fold(m: Machine, function: Callable[..., Any], *args: Any) -> Abstract:
     try:
         result = function(*args)
     except Exception as error:
-        raise Unsupported(f"{type(error).__name__}: {error}") from None
+        raise Raises(type(error), f"{type(error).__name__}: {error}") from None
     if not _is_folded(result):
         raise Unsupported("an operation that gives an object")
     return constant(m, result)
@@ -107,18 +108,35 @@ def binary(m: Machine, op: str, a: Abstract, b: Abstract) -> Abstract:
         return fold(m, OPERATORS[op], a.obj, b.obj)
     if is_python_number(a) and is_python_number(b):
         return apply(m, op, a, b)
+    if op == "add" and (joined := lists.concat(m, a, b)) is not None:
+        return joined
+    if op == "mul" and (many := _repeated(m, a, b)) is not None:
+        return many
     parts = [_items(m, v) for v in (a, b)]
     kinds = [_kind(v) for v in (a, b)]
     if op == "add" and kinds[0] == kinds[1] and parts[0] is not None and parts[1] is not None:
-        return Sequence(kinds[0], parts[0] + parts[1])
+        return _sequence(m, kinds[0], parts[0] + parts[1])
     if op == "mul":
         for items, kind, other in ((parts[0], kinds[0], b), (parts[1], kinds[1], a)):
             if items is not None and isinstance(other, (Known, Scalar)):
                 times = m.pin_index(other)
                 if times * len(items) > _MAX_LENGTH:
                     raise Unsupported("a long sequence")
-                return Sequence(kind, items * times)
+                return _sequence(m, kind, items * times)
     raise Unsupported(f"{op} of objects")
+
+
+def _repeated(m: Machine, a: Abstract, b: Abstract) -> Abstract | None:
+    """A list times an int that is not known, or that makes it long; None for other operands."""
+    for items, times in ((a, b), (b, a)):
+        if isinstance(items, TypedList) or (isinstance(items, Sequence) and items.kind == "list" and not (
+                isinstance(times, Known) and type(times.obj) is int and times.obj * len(items.items) <= MAX_TRIPS)):
+            return lists.repeat(m, items, times)
+    return None
+
+
+def _sequence(m: Machine, kind: str, items: list[Abstract]) -> Abstract:
+    return lists.make(m, items) if kind == "list" else Sequence(kind, items)
 
 
 def _kind(value: Abstract) -> str:
@@ -153,6 +171,8 @@ def compare(m: Machine, op: str, a: Abstract, b: Abstract) -> Abstract:
         return fold(m, OPERATORS[op], a.obj, b.obj)
     if is_python_number(a) and is_python_number(b):
         return apply(m, op, a, b)
+    if op in ("eq", "ne") and (same := lists.equal(m, a, b)) is not None:
+        return same if op == "eq" else apply(m, "not", same)
     items_a, items_b = _items(m, a), _items(m, b)
     if op in ("eq", "ne") and items_a is not None and items_b is not None and _kind(a) == _kind(b):
         return Known(_sequences_equal(m, items_a, items_b) is (op == "eq"))

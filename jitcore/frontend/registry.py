@@ -29,15 +29,6 @@ LEFT: dict[str, str] = {
     "DELETE_NAME": "only in class bodies and modules",
     "LOAD_BUILD_CLASS": "making a class",
     "DELETE_GLOBAL": "deleting a global",
-    "RERAISE": "exception handling",
-    "PUSH_EXC_INFO": "exception handling",
-    "POP_EXCEPT": "exception handling",
-    "CHECK_EXC_MATCH": "exception handling",
-    "WITH_EXCEPT_START": "exception handling",
-    "MATCH_MAPPING": "pattern matching",
-    "MATCH_SEQUENCE": "pattern matching",
-    "MATCH_KEYS": "pattern matching",
-    "MATCH_CLASS": "pattern matching",
 }
 
 

@@ -75,6 +75,8 @@ def site(instr: Instr, stack: list[Abstract]) -> Site | None:
         return Site("convert", 1, top(1), _CONVERSIONS.index(arg))
     if op == "BUILD_STRING":
         return Site("build_string", arg, top(arg))
+    if op == "GET_LEN":
+        return Site("len", 1, top(1), None, (stack[-1],))
     if op == "SLICE":
         obj, start, stop = top(3)
         return Site("getitem", 3, [obj, Slice(start, stop, Known(None))])

@@ -15,10 +15,13 @@ from jitcore.frontend.values import (
     Cell,
     Dict,
     Function,
+    Gathered,
+    Instance,
     Iterator,
     LoopIterator,
     Method,
     NativeMethod,
+    Partial,
     Range,
     Sequence,
     Set,
@@ -33,13 +36,16 @@ class Frame:
 
     ``constant_globals`` says that globals are taken as they are, without guards.  ``deliver`` says
     how the result reaches the caller's stack: ``'push'``, or with a NULL (``'null_first'``, ``'null_last'``) where
-    an inlined property answers LOAD_METHOD.  ``trips`` counts jumps back by
-    unit, with the number of facts at the first.  ``yields`` collects what a generator expression gives.  ``loops`` are
-    the compiled loops around the present place, outermost first: the first instruction and the version.
+    an inlined property answers LOAD_METHOD, ``'operator'`` where it must not be NotImplemented, ``'bool'`` where its
+    truth is wanted, not at all with ``'drop'``.  ``making``: the object whose ``__init__`` runs, the call's result.
+    ``trips`` counts jumps back by unit, with the number of facts at the first.  ``yields`` is the list of what a
+    generator expression gives; with ``stops_at``, one truth value ends it (for ``any`` and ``all``), and nothing is
+    collected.  ``loops`` are the compiled loops around the present place, outermost first: the first instruction and
+    the version.
     """
 
     __slots__ = ("code", "index", "instr", "locals", "stack", "func", "constant_globals", "deliver", "trips",
-                 "yields", "loops")
+                 "yields", "stops_at", "loops", "making")
 
     def __init__(self, code: Code, index: int, locals: list[Abstract], stack: list[Abstract], func: Function,
                  constant_globals: bool = False, deliver: str = "push") -> None:
@@ -47,8 +53,10 @@ class Frame:
         self.instr: Instr = code.instructions[index]
         self.constant_globals, self.deliver = constant_globals, deliver
         self.trips: dict[int, tuple[int, int]] = {}
-        self.yields: list[Abstract] | None = None
+        self.yields: Abstract | None = None
+        self.stops_at: bool | None = None
         self.loops: tuple[tuple[int, int], ...] = ()
+        self.making: Abstract | None = None
 
     @property
     def line(self) -> int:
@@ -120,7 +128,9 @@ class _Copier:
                     frame.constant_globals, frame.deliver)
         new.instr = frame.instr
         new.trips, new.loops = dict(frame.trips), frame.loops
-        new.yields = None if frame.yields is None else self.all(frame.yields)
+        new.making = None if frame.making is None else self.copy(frame.making)
+        new.yields = None if frame.yields is None else self.copy(frame.yields)
+        new.stops_at = frame.stops_at
         return new
 
     def all(self, values: Any) -> list[Abstract]:
@@ -161,4 +171,5 @@ class _Copier:
         return part
 
 
-_COPIED = (Array, Cell, Dict, Function, Iterator, LoopIterator, Method, NativeMethod, Range, Sequence, Set, Slice, View)
+_COPIED = (Array, Cell, Dict, Function, Gathered, Instance, Iterator, LoopIterator, Method, NativeMethod, Partial,
+           Range, Sequence, Set, Slice, View)

@@ -13,6 +13,7 @@ from jitcore.errors import REASONS
 from jitcore.frontend import handlers  # noqa: F401  (fills the table)
 from jitcore.frontend.builder import UNREAD, Builder, is_empty
 from jitcore.frontend.gain import work_of
+from jitcore.frontend.learning import Relisted, note
 from jitcore.frontend.machine import Choices, Machine, Refused, Relooped, Restart
 from jitcore.frontend.snapshot import Refusal, Snapshot, Trace
 from jitcore.frontend.state import Frame, State
@@ -47,7 +48,14 @@ def trace_region(snapshot: Snapshot) -> Trace | Refusal:
                 return Refusal(REASONS["loop"], line, builder.guards, builder.sources)
             known.add(change.loop)
             continue
+        except Relisted as change:
+            if not note(choices.lists, change):
+                return Refusal(REASONS["loop"], line, builder.guards, builder.sources)
+            continue
         except Restart as restart:
+            if restart.seen and restart.unit not in choices.seen:
+                choices.seen.add(restart.unit)
+                continue
             if restart.unit not in cuts and len(cuts) < MAX_RESTARTS:
                 cuts[restart.unit] = restart.cut
                 continue

@@ -16,7 +16,7 @@ import numpy as np
 
 from jitcore.guards.sources import Item, Source
 from jitcore.ir.graph import Value
-from jitcore.ir.types import ArrayType, ScalarType
+from jitcore.ir.types import ArrayType, ListType, ScalarType
 
 
 class Abstract:
@@ -113,13 +113,37 @@ class Array(Abstract):
 
 
 class Sequence(Abstract):
-    """A tuple or list.  Its items are known one by one."""
+    """A tuple or list.  Its items are known one by one.
 
-    __slots__ = ("kind", "items")
+    ``site``: the instruction that made a list inside (``learning.Site``), where a ``TypedList`` may be made instead.
+    """
 
-    def __init__(self, kind: str, items: list[Abstract], source: Source | None = None) -> None:
+    __slots__ = ("kind", "items", "site")
+
+    def __init__(self, kind: str, items: list[Abstract], source: Source | None = None,
+                 site: tuple[tuple[object, int], ...] | None = None) -> None:
         super().__init__(source)
-        self.kind, self.items = kind, items
+        self.kind, self.items, self.site = kind, items, site
+
+
+class TypedList(Abstract):
+    """A list of run-time length that was made inside: a reference to memory of native code, which holds the items.
+
+    Two of these may stand for one list, which what they refer to then shows; all else about a list is in memory.
+    ``sites``: the instructions that made it, lists in it, and so on, as far as known.  ``outer``: it may have been
+    there when the call began that is being inlined into the region's own frame.
+    """
+
+    __slots__ = ("value", "sites", "outer")
+
+    def __init__(self, value: Value, sites: tuple[tuple[tuple[object, int], ...] | None, ...], outer: bool) -> None:
+        super().__init__()
+        self.value, self.sites, self.outer = value, sites, outer
+
+    @property
+    def type(self) -> ListType:
+        assert isinstance(self.value.type, ListType)
+        return self.value.type
 
 
 class FoundSequence(Sequence):
@@ -135,7 +159,7 @@ class FoundSequence(Sequence):
     def __init__(self, kind: str, obj: tuple[object, ...] | list[object], source: Source,
                  guard_length: Callable[[], None]) -> None:
         Abstract.__init__(self, source)
-        self.kind, self.obj = kind, obj
+        self.kind, self.obj, self.site = kind, obj, None
         kinds = set(map(type, obj[:_LOOKED_AT]))
         self.number = kinds.pop() if len(kinds) == 1 and is_number(obj[0]) else None
         self._items: list[Abstract] | None = None
@@ -327,6 +351,17 @@ class Zip(LoopIterator):
         self.parts, self.strict = parts, strict
 
 
+class Gathered(Abstract):
+    """What a generator expression gave that was run to its end for the builtin which the next instruction calls: to be
+    iterated once, all of it.  Its items are the list's."""
+
+    __slots__ = ("over",)
+
+    def __init__(self, over: TypedList) -> None:
+        super().__init__()
+        self.over = over
+
+
 class View(Abstract):
     """``keys()``, ``values()`` or ``items()`` (``what``) of a dict made inside."""
 
@@ -335,6 +370,36 @@ class View(Abstract):
     def __init__(self, over: Dict, what: str) -> None:
         super().__init__()
         self.over, self.what = over, what
+        self.made_at: int | None = None
+
+
+class Instance(Abstract):
+    """An object of a class written in Python that the region made.
+
+    ``cls_value`` is its class (``Known``), whose version is guarded; ``attrs`` has what lies in its dict and its
+    slots, in the order in which it was put there.
+    """
+
+    __slots__ = ("cls_value", "attrs")
+
+    def __init__(self, cls_value: Known, attrs: dict[str, Abstract]) -> None:
+        super().__init__()
+        self.cls_value, self.attrs = cls_value, attrs
+
+    @property
+    def cls(self) -> type:
+        assert isinstance(self.cls_value.obj, type)
+        return self.cls_value.obj
+
+
+class Partial(Abstract):
+    """A ``functools.partial`` made inside.  ``made_at``: as for ``Function``."""
+
+    __slots__ = ("func", "args", "kwargs", "made_at")
+
+    def __init__(self, func: Abstract, args: list[Abstract], kwargs: dict[str, Abstract]) -> None:
+        super().__init__()
+        self.func, self.args, self.kwargs = func, args, kwargs
         self.made_at: int | None = None
 
 
@@ -349,6 +414,39 @@ class Opaque(Abstract):
     def __init__(self, value: Value | None, type: type, source: Source | None = None, obj: object = None) -> None:
         super().__init__(source)
         self.value, self.type, self.obj = value, type, obj
+
+
+class Raised(Abstract):
+    """An exception of exactly ``cls`` that the region raises and catches itself; nothing else sees it.
+
+    ``made_at``: the unit of the region's own frame at which it was made.
+    """
+
+    __slots__ = ("cls", "made_at")
+
+    def __init__(self, cls: type[BaseException], made_at: int) -> None:
+        super().__init__()
+        self.cls, self.made_at = cls, made_at
+
+
+class Handling(Abstract):
+    """What lies on the stack while the handler of ``error`` runs (CPython keeps the exception before it there)."""
+
+    __slots__ = ("error", "made_at")
+
+    def __init__(self, error: Raised) -> None:
+        super().__init__()
+        self.error, self.made_at = error, error.made_at
+
+
+class Text(Abstract):
+    """A string that only an exception holds which the region catches itself: nobody will read it."""
+
+    __slots__ = ("made_at",)
+
+    def __init__(self, made_at: int) -> None:
+        super().__init__()
+        self.made_at = made_at
 
 
 def constant(value: Abstract) -> Any:

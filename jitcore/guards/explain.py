@@ -109,6 +109,8 @@ def _object_change(guard: g.Guard, obj: object, frame: FrameValues) -> str:
             if type(obj) is type_:
                 return f"class {type_name(type_)} was changed"
             return f"type {type_name(type_)} -> {type_name(type(obj))}"
+        case g.ClassVersion(cls=cls):
+            return f"class {type_name(cls)} was changed" if obj is cls else f"{brief(cls)} -> {brief(obj)}"
         case g.IsObject(obj=wanted):
             if obj is wanted:
                 return ""
@@ -189,6 +191,8 @@ def _wanted(guard: g.Guard) -> str:
             return _kind_name(kind)
         case g.TypeIs(type=type_) | g.TypeVersion(type=type_):
             return f"type {type_name(type_)}"
+        case g.ClassVersion(cls=cls):
+            return f"class {type_name(cls)}"
         case g.IsObject(obj=obj):
             return brief(obj)
         case g.ValueIs(value=value):

@@ -59,6 +59,13 @@ class TypeVersion(Guard):
 
 
 @dataclass(frozen=True, eq=False)
+class ClassVersion(Guard):
+    """The object is the class ``cls`` itself, which has not been changed since (its version tag holds)."""
+
+    cls: type
+
+
+@dataclass(frozen=True, eq=False)
 class FunctionIs(Guard):
     """A Python function with this ``code`` and these very ``defaults`` and ``kwdefaults`` objects."""
 

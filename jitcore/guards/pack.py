@@ -20,7 +20,19 @@ from jitcore.guards import sources as s
 from jitcore.ir import recipe as r
 from jitcore.ir.graph import Exit, Graph, Value
 from jitcore.ir.layout import exit_words, words_of
-from jitcore.ir.types import BOOL, COMPILED_DTYPES, COMPLEX, FLOAT, INT, OBJECT, ScalarType, Type, array, strong
+from jitcore.ir.types import (
+    BOOL,
+    COMPILED_DTYPES,
+    COMPLEX,
+    FLOAT,
+    INT,
+    OBJECT,
+    ListType,
+    ScalarType,
+    Type,
+    array,
+    strong,
+)
 
 Spec = tuple[Any, ...]
 
@@ -152,6 +164,8 @@ class _Program:
                 return ("absent", i, number)
             case g.TypeVersion(type=type_):
                 return ("type_version", i, number, type_)
+            case g.ClassVersion(cls=cls):
+                return ("class_version", i, number, cls)
             case g.FunctionIs(code=code, defaults=defaults, kwdefaults=kwdefaults):
                 return ("function_is", i, number, code, defaults, kwdefaults)
             case g.DimsEqual(axis=axis, other=other, other_axis=other_axis):
@@ -241,7 +255,7 @@ class _ExitRecipes:
     def _word(self, index: int) -> Spec:
         type, word = self.types[index], self.offsets[index]
         if not isinstance(type, ScalarType):
-            return ("word", word, "o")
+            return ("word", word, "l" if isinstance(type, ListType) else "o")
         if not type.weak:
             return ("np", word, type.dtype.char)
         return ("word", word, {"b": "?", "i": "i", "f": "d", "c": "D"}[type.dtype.kind])

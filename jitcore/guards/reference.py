@@ -52,10 +52,11 @@ def class_lookup(type_: type, name: str) -> object:
 
 
 def version_token(type_: type) -> tuple[Any, ...]:
-    """Compares equal for as long as neither the type nor a base of it was changed."""
+    """Compares equal for as long as neither the type nor a base of it was changed, nor registered for ``match``."""
     mro = type.__dict__["__mro__"].__get__(type_)
     namespaces = [type.__dict__["__dict__"].__get__(base) for base in mro]
-    return tuple((id(base), tuple((k, id(v)) for k, v in found.items())) for base, found in zip(mro, namespaces))
+    return (type_.__flags__ & (1 << 5 | 1 << 6),
+            *((id(base), tuple((k, id(v)) for k, v in found.items())) for base, found in zip(mro, namespaces)))
 
 
 def _dict_get(namespace: object, key: str) -> object:
@@ -97,15 +98,17 @@ def _instance_attr(obj: object, name: str) -> object:
             return cast(object, on_class.__get__(obj))
         except AttributeError:
             return ABSENT
-    if not isinstance(on_class, (FunctionType, MethodDescriptorType)) and _is_descriptor(on_class):
+    plain = isinstance(on_class, (FunctionType, MethodDescriptorType)) or (
+        type(on_class) in (staticmethod, classmethod) and isinstance(on_class.__func__, FunctionType))  # type: ignore[attr-defined]
+    if not plain and _is_descriptor(on_class):
         raise Unreadable("a descriptor")
     dict_slot = class_lookup(type(obj), "__dict__")
     if isinstance(dict_slot, GetSetDescriptorType):
         namespace = dict_slot.__get__(obj)
         if name in namespace:
             return cast(object, namespace[name])
-    if isinstance(on_class, (FunctionType, MethodDescriptorType)):
-        return cast(object, on_class.__get__(obj, type(obj)))
+    if plain:
+        return cast(object, on_class.__get__(obj, type(obj)))  # type: ignore[attr-defined]
     return on_class
 
 
@@ -224,6 +227,7 @@ class Program:
     def __init__(self, guards: Sequence[g.Guard], sources: Sequence[s.Source] = ()) -> None:
         self.guards, self.sources = list(guards), list(sources)
         self._tokens = {id(guard): version_token(guard.type) for guard in guards if isinstance(guard, g.TypeVersion)}
+        self._tokens |= {id(guard): version_token(guard.cls) for guard in guards if isinstance(guard, g.ClassVersion)}
 
     def holds(self, guard: g.Guard, obj: object, frame: FrameValues, versions: Mapping[s.Source, type]) -> bool:
         """Does a guard that loads nothing hold for what its source gave?"""
@@ -240,6 +244,8 @@ class Program:
                 return type(obj) in (tuple, list, dict) and len(cast(Sequence[object], obj)) == length
             case g.TypeVersion(type=type_):
                 return type(obj) is type_ and self._tokens[id(guard)] == version_token(type_)
+            case g.ClassVersion(cls=cls):
+                return obj is cls and self._tokens[id(guard)] == version_token(cls)
             case g.FunctionIs(code=code, defaults=defaults, kwdefaults=kwdefaults):
                 return (isinstance(obj, FunctionType) and obj.__code__ is code and obj.__defaults__ is defaults
                         and obj.__kwdefaults__ is kwdefaults)

@@ -11,7 +11,7 @@ from typing import Any
 from jitcore.ir.graph import Block, Exit, Graph, Node, Terminator, Value
 from jitcore.ir.literal import same_value
 from jitcore.ir.recipe import Build, Const, FromSource, FromValue, Null, Recipe
-from jitcore.ir.types import ArrayType, ScalarType, Type
+from jitcore.ir.types import ArrayType, ListType, ScalarType, Type
 
 
 def all_values(graph: Graph) -> Iterable[Value]:
@@ -122,6 +122,8 @@ def type_key(type_: Type) -> tuple[object, ...]:
         return ("scalar", type_.dtype.char, type_.weak)
     if isinstance(type_, ArrayType):
         return ("array", type_.dtype.char, type_.ndim, type_.layout)
+    if isinstance(type_, ListType):
+        return ("list", *type_key(type_.item))
     return ("object",)
 
 

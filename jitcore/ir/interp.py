@@ -18,9 +18,10 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from jitcore.ir.graph import Block, Graph, Node, Terminator, Value
+from jitcore.ir.lists import EVALUATORS, Refuses
 from jitcore.ir.rules import signature
 from jitcore.ir.text import node_text, scalar_class
-from jitcore.ir.types import ArrayType, ScalarType, Type
+from jitcore.ir.types import ArrayType, ListType, ScalarType, Type
 
 DEFAULT_REPORTS = ("divide", "over", "invalid")
 
@@ -67,6 +68,8 @@ def type_matches(value: object, type_: Type) -> bool:
             return False
         return type_.layout == "A" or bool(value.flags.c_contiguous if type_.layout == "C"
                                            else value.flags.f_contiguous)
+    if isinstance(type_, ListType):
+        return type(value) is list and all(type_matches(item, type_.item) for item in value)
     return True
 
 
@@ -328,6 +331,15 @@ def _call(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: 
     return value
 
 
+def _list(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
+    try:
+        return EVALUATORS[node.op](node, *operands)
+    except Refuses:
+        raise TakesExit from None
+    except IndexError:
+        raise WrongRun(f"index outside of the list: {node_text(node)} of {operands}") from None
+
+
 _EVALUATORS: dict[str, Callable[[Node, Sequence[Any], tuple[int, ...], Context], Any]] = {
     "const": _const, "object": _object, "py": _py, "idx": _idx, "unbox": _unbox, "dim": _dim, "stride": _stride,
     "bcast": _bcast, "same": _same, "wrap": _wrap, "check": _check,
@@ -335,6 +347,7 @@ _EVALUATORS: dict[str, Callable[[Node, Sequence[Any], tuple[int, ...], Context],
     "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast, "splat": _splat,
     "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy, "store": _store,
     "count": _count, "item": _item, "byte": _item, "number": _number, "call": _call,
+    **dict.fromkeys(EVALUATORS, _list),
 }
 
 

@@ -68,6 +68,17 @@ _TABLE = (
     Opcode("writable", "Exits unless the array (for a view, the array that it is taken from) may be written to.", (),
            "must"),
     Opcode("store", "operands array, value (scalar), one wrapped index an axis: writes an element.", (), "no", False),
+    # -- lists: references to memory that the region made --------------------------------------
+    Opcode("list_new", "An empty list; exits when there is no memory.", (), "must", False),
+    Opcode("list_fill", "operands value, n: a list of n times the value, none for n < 0; exits when there is no"
+           " memory.", (), "must", False),
+    Opcode("list_len", "The length of a list.", (), "no", False),
+    Opcode("list_get", "operands list, wrapped index: the item.", (), "no", False),
+    Opcode("list_set", "operands list, value, wrapped index: replaces an item.", (), "no", False),
+    Opcode("list_append", "operands list, value; exits when there is no memory.", (), "must", False),
+    Opcode("list_pop", "operands list, wrapped index: the item goes, those behind it move up.", (), "no", False),
+    Opcode("list_call", "An operation on a whole list.  attr fn: a name in ir.lists.  Exits, with nothing changed, when"
+           " there is no memory and where ir.lists says so.", ("fn",), "must", False),
     # -- Python's sequences --------------------------------------------------------------------
     Opcode("count", "The number of items of an exact list, tuple or bytes object.", ()),
     Opcode("item", "operands object, index (in range): an item of an exact list or tuple, attr of, as an object that"

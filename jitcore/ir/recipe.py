@@ -53,6 +53,8 @@ class Build(Recipe):
     ``reversed()`` of it gone so far), ``'enumerate'`` (an iterator and the next number), ``'zip'`` (whether it is
     strict, then iterators).
 
+    ``'instance'``: a class, then attributes' names and values in turn, in the order in which they are set.
+
     ``'function'``: code, the function whose globals it gets (``Null``: the region's own), defaults, keyword defaults,
     closure, annotations (each a tuple or dict, or ``Null``), then cells that get the new function as their content.
     """

@@ -12,6 +12,7 @@ import numpy as np
 
 from jitcore.ir.graph import Graph, Node, Value
 from jitcore.ir.layout import elementwise_layout
+from jitcore.ir.lists import BrokenList, check_list
 from jitcore.ir.opcodes import OPCODES
 from jitcore.ir.text import scalar_class
 from jitcore.ir.types import BOOL, COMPILED_DTYPES, INT, ArrayType, ObjectType, ScalarType, Type
@@ -336,6 +337,13 @@ def _call(node: Node, graph: Graph) -> None:
             _attr(type(item[1]) is int and 0 <= item[1] < len(node.operands), f"there is no operand {item[1]!r}")
 
 
+def _list(node: Node, graph: Graph) -> None:
+    try:
+        check_list(node)
+    except BrokenList as error:
+        raise BrokenRule("I5", str(error)) from None
+
+
 _RULES: dict[str, Callable[[Node, Graph], None]] = {
     "const": _const, "object": _object, "py": _py, "idx": _idx, "unbox": _unbox, "dim": _axis, "stride": _axis,
     "bcast": _two_ints, "same": _two_ints, "wrap": _two_ints, "check": _check,
@@ -343,6 +351,7 @@ _RULES: dict[str, Callable[[Node, Graph], None]] = {
     "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast,
     "splat": _splat, "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy,
     "store": _store, "count": _count_items, "item": _item, "byte": _byte, "number": _number, "call": _call,
+    **dict.fromkeys((op for op in OPCODES if op.startswith("list_")), _list),
 }
 assert _RULES.keys() == OPCODES.keys()
 

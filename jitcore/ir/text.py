@@ -25,7 +25,7 @@ from jitcore.ir.types import ObjectType, ScalarType, Type, parse_type
 #: Attributes that are written behind the opcode's name, with dots.
 DOTTED: dict[str, tuple[str, ...]] = {
     "ew": ("op", "sig"), "reduce": ("op", "sig"), "py": ("fn",), "idx": ("fn",), "cast": ("dtype",),
-    "view": ("kind",), "copy": ("order",),
+    "view": ("kind",), "copy": ("order",), "list_call": ("fn",),
 }
 #: The fields of an exit that hold recipes, in packed order.
 _RECIPES = ("locals", "stack", "operands", "inner")
@@ -346,14 +346,17 @@ class _Parser:
             raise ValueError(f"{value!r} is defined twice")
         self.defined.add(value.id)
         scan.expect(":")
-        text = scan.kind("name")
-        if scan.take("["):
-            text += f"[{scan.integer()}{scan.kind('name')}]"
-            scan.expect("]")
-        value.type = parse_type(text)
+        value.type = parse_type(self.type_text(scan))
         if scan.take("("):
             value.shape = self.uses(scan, ")")
         return value
+
+    def type_text(self, scan: Scanner) -> str:
+        text = scan.kind("name")
+        if scan.take("["):
+            text += f"[{self.type_text(scan) if text == 'list' else f'{scan.integer()}' + scan.kind('name')}]"
+            scan.expect("]")
+        return text
 
     def body(self, scan: Scanner, block: Block, line: int) -> None:
         if block.terminator is not None:

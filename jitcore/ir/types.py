@@ -58,6 +58,20 @@ class ArrayType(Type):
 
 
 @dataclass(frozen=True)
+class ListType(Type):
+    """A list of run-time length, made inside: all items have one type.
+
+    A value of it is a reference: two values may be one list, and what a ``list_...`` operation changes is seen
+    through both.
+    """
+
+    item: Type
+
+    def __str__(self) -> str:
+        return f"list[{self.item}]"
+
+
+@dataclass(frozen=True)
 class ObjectType(Type):
     """An opaque Python object."""
 
@@ -101,6 +115,8 @@ def parse_type(text: str) -> Type:
     if text == "object":
         return OBJECT
     try:
+        if text.startswith("list[") and text.endswith("]"):
+            return ListType(parse_type(text[5:-1]))
         if text.endswith("]"):
             name, _, rest = text[:-1].partition("[")
             return array(name, int(rest[:-1]), rest[-1])

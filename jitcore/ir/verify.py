@@ -32,7 +32,7 @@ from jitcore.ir.types import BOOL, INT, ArrayType
 _EXIT_KINDS = ("return", "call", "leave", "restart", "goto")
 _BUILD_ITEMS = {"slice": 3, "cell": 1, "method": 2, "range": 3, "iter": 1, "free": 2, "last": 2,
                 "iter_at": 2, "reversed_at": 2, "enumerate": 2}
-_BUILD_KINDS = ("tuple", "list", "dict", "set", "function", "zip", *_BUILD_ITEMS)
+_BUILD_KINDS = ("tuple", "list", "dict", "set", "function", "instance", "zip", *_BUILD_ITEMS)
 
 
 class InvalidGraph(AssertionError):
@@ -249,6 +249,8 @@ class _Verifier:
                 raise self.fail("I9", f"recipe builds an unknown {recipe.kind!r}")
             if len(recipe.items) != _BUILD_ITEMS.get(recipe.kind, len(recipe.items)):
                 raise self.fail("I9", f"recipe builds a {recipe.kind} of {len(recipe.items)} items")
+            if recipe.kind == "instance" and len(recipe.items) % 2 != 1:
+                raise self.fail("I9", "an object is a class, then names and values")
             if recipe.kind == "zip" and not recipe.items:
                 raise self.fail("I9", "recipe builds a zip that does not say whether it is strict")
             if recipe.kind == "function" and len(recipe.items) < 6:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from jitcore.ir.dominance import dominators, reverse_postorder
 from jitcore.ir.graph import Block, Graph, Node, Terminator, Value
-from jitcore.ir.types import BOOL, INT, ArrayType, ScalarType
+from jitcore.ir.types import BOOL, INT, ArrayType, ListType, ScalarType
 from jitcore.ops.op import UNDER
 from jitcore.ops.table import OPS
 from jitcore.passes import dce
@@ -50,7 +50,7 @@ def _fits(loop: Loop) -> bool:
     """Whether the loop computes with numbers and elements only."""
     nodes = [node for block in loop.blocks for node in block.nodes]
     params = (param for block in loop.blocks for param in block.params)
-    if len(nodes) > MOST_NODES or any(isinstance(param.type, ArrayType) for param in params):
+    if len(nodes) > MOST_NODES or any(isinstance(param.type, (ArrayType, ListType)) for param in params):
         return False
     return any(node.op == "poll" for node in nodes) and all(
         node.op in _SCALAR and (node.op == "view" or node.result is None or not isinstance(node.result.type, ArrayType))
@@ -101,7 +101,7 @@ class _Version:
                 if node.op == "poll" or (node.exit is not None and (
                         self.bounds.settles(node, branched) or self._told_by_result(node))):
                     saved += 1
-        if size > NODES_A_TEST * saved or any(isinstance(v.type, ArrayType) for v in self._leaving()):
+        if size > NODES_A_TEST * saved or any(isinstance(v.type, (ArrayType, ListType)) for v in self._leaving()):
             return 0
         self._build()
         return 1

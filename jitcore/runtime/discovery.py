@@ -7,6 +7,7 @@ for the innermost function that may be found: what NumPy's or a library's own Py
 """
 from __future__ import annotations
 
+import atexit
 import inspect
 import logging
 import os
@@ -60,6 +61,8 @@ def start(modules: object, options: config.Options, threshold: int | None) -> No
     stop()
     if search.names == ():
         return
+    if not _began:
+        atexit.register(_core.stop_discovery)       # what runs while modules are torn down is not looked at
     _search, _began = search, time.perf_counter()
     _core.set_discovery_handlers(judge, on_hot)
     _core.start_discovery(_ufuncs(), search.threshold)

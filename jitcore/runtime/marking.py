@@ -21,6 +21,7 @@ from jitcore.runtime.records import (
     forget_function,
     forget_inlined,
     forget_regions,
+    found_functions,
     marked_functions,
     record_of,
     remember_function,
@@ -73,17 +74,15 @@ def mark_found(func: FunctionType, options: config.Options, how: str) -> bool:
         record.options = options
         forget_regions(record)
     record.found = record.found or how
-    remember_function(func)
+    remember_function(func, found=True)
     return True
 
 
 def unmark_found() -> None:
     """Functions that discovery marked are ordinary functions again, and what was compiled for them is gone."""
-    for func in marked_functions():
-        record = find_record(func.__code__)
-        if record is not None and record.found:
-            _core.unmark(func)
-            forget_function(func)
+    for func in found_functions():
+        _core.unmark(func)
+        forget_function(func)
     for record in all_records():
         if record.found:
             record.found = ""

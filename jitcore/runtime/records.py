@@ -94,6 +94,7 @@ def _without_work(entries: list[Entry]) -> bool:
 _records: weakref.WeakKeyDictionary[CodeKey, Record] = weakref.WeakKeyDictionary()
 _keys: dict[int, CodeKey] = {}
 _functions: dict[int, weakref.ref[FunctionType]] = {}
+_found: set[int] = set()                                    # keys of _functions
 
 
 class CodeKey:
@@ -158,14 +159,27 @@ def _forget(code_id: int) -> None:
     _keys.pop(code_id, None)
 
 
-def remember_function(func: FunctionType) -> None:
-    """Keep a weak reference to a marked function, for ``disable`` and ``enable``."""
+def remember_function(func: FunctionType, found: bool = False) -> None:
+    """Keep a weak reference to a marked function, for ``disable`` and ``enable``.  ``found``: discovery marked it."""
     key = id(func)
-    _functions[key] = weakref.ref(func, lambda _: _functions.pop(key, None))
+    _functions[key] = weakref.ref(func, lambda _: _forget_id(key))
+    (_found.add if found else _found.discard)(key)
 
 
 def forget_function(func: FunctionType) -> None:
-    _functions.pop(id(func), None)
+    _forget_id(id(func))
+
+
+def _forget_id(key: int) -> None:
+    _functions.pop(key, None)
+    _found.discard(key)
+
+
+def found_functions() -> Iterator[FunctionType]:
+    """All live functions that discovery marked and nobody else."""
+    for func in marked_functions():
+        if id(func) in _found:
+            yield func
 
 
 def marked_functions() -> Iterator[FunctionType]:

@@ -6,17 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from jitcore import _core
 from jitcore.backends.cpu import compile, lower
 from jitcore.backends.cpu.loops import Unsupported
 from jitcore.ir.graph import Exit, Graph, Terminator, Value
 from jitcore.ir.layout import elementwise_layout, exit_words
-from jitcore.ir.types import BOOL, COMPLEX, FLOAT, INT, ArrayType, ScalarType, array, strong
+from jitcore.ir.types import BOOL, COMPLEX, FLOAT, INT, ArrayType, ListType, ScalarType, array, strong
 from jitcore.kernels import plan
 from jitcore.ops.builder import canonical
 from jitcore.ops.table import OPS
 
 __all__ = ["BOOL", "COMPLEX", "FLOAT", "INT", "Exit", "Graph", "Maker", "Native", "Unsupported", "array",
            "layout_of", "strong"]
+
+
+_box = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(_core.symbols()["jc_tlist_box"])
 
 
 class Context(ctypes.Structure):
@@ -165,6 +169,8 @@ class Native:
                 raw = ctypes.string_at(ctypes.addressof(out) + 8 * at, size)
                 number = np.frombuffer(raw, value.type.dtype)[0]
                 results.append(number.item() if value.type.weak else number)
+            elif isinstance(value.type, ListType):
+                results.append(_box(out[at]))
             else:
                 results.append(ctypes.cast(out[at], ctypes.py_object).value)
         for slot in own:

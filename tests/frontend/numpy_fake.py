@@ -10,8 +10,21 @@ import numpy as np
 
 from jitcore.frontend import numpy_attrs
 from jitcore.frontend.builder import Builder, CannotPin
+from jitcore.frontend.machine import Choices
 from jitcore.frontend.protocol import Redirect, Unsupported
-from jitcore.frontend.values import Abstract, Array, Dict, Known, Lazy, NativeMethod, Opaque, Scalar, Sequence
+from jitcore.frontend.state import State
+from jitcore.frontend.values import (
+    Abstract,
+    Array,
+    Dict,
+    Known,
+    Lazy,
+    NativeMethod,
+    Opaque,
+    Scalar,
+    Sequence,
+    TypedList,
+)
 from jitcore.guards.guard import DimsEqual, Load, LoadArray, LoadObject, ValueIs
 from jitcore.guards.sources import Local
 from jitcore.ir.graph import Exit, Terminator
@@ -29,6 +42,7 @@ class Fake:
 
     def __init__(self) -> None:
         self.builder = Builder("test", "test.py")
+        self.choices, self.state, self.depth = Choices(), State([]), 1
 
     def force(self, value: Abstract) -> Abstract:
         return self.builder.force(value)
@@ -68,8 +82,8 @@ class Traced:
 
     def _collect(self, value: Abstract, outputs: list[Any]) -> Any:
         value = self.m.force(value)
-        if isinstance(value, (Scalar, Array, Opaque)):
-            outputs.append(self.m.builder.as_value(value))
+        if isinstance(value, (Scalar, Array, Opaque, TypedList)):
+            outputs.append(value.value if isinstance(value, TypedList) else self.m.builder.as_value(value))
             return len(outputs) - 1
         if isinstance(value, Sequence):
             return (value.kind, [self._collect(item, outputs) for item in value.items])

@@ -150,6 +150,11 @@ def _build(func: FunctionType, recipe: Recipe, sources: list[Any], values: list[
             return values[index]
         case Build(kind=kind, items=items):
             made = [build(func, item, sources, values, memo) for item in items]
+            if kind == "instance":
+                obj = object.__new__(made[0])
+                for name, value in zip(made[1::2], made[2::2]):
+                    object.__setattr__(obj, name, value)
+                return obj
             if kind == "function":
                 return _function(func, *made)
             if kind == "free":

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
+import threading
 import types
 from typing import Any
 
@@ -192,13 +193,14 @@ def test_generators_are_refused():
 
 
 def test_with():
+    lock = threading.RLock()
     def f(x):
         y = x + 1
-        with np.errstate(all="ignore"):
+        with lock:
             y = y * 2
         return y
     run = check(f, 3)
-    assert run.events[:2] == ["call call", "call before_with"] and run.events[-1] == "return", run.events
+    assert run.events == ["call before_with", "call call", "return"], run.events
 
 
 def test_functions_that_escape():

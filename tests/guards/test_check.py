@@ -331,7 +331,7 @@ def test_attributes_that_code_computes_are_refused(name):
     class Model:
         prop = property(lambda self: 1)
         computed = Computed()
-        shadowed = classmethod(lambda cls: 1)
+        shadowed = classmethod(Computed())
 
     base_ = s.Local(0)
     with pytest.raises(ValueError, match="descriptor"):

@@ -12,7 +12,7 @@ from jitcore.ir.graph import Block, Exit, Graph, Value
 from jitcore.ir.interp import run
 from jitcore.ir.layout import elementwise_layout
 from jitcore.ir.recipe import NULL, Build, Const, FromSource, FromValue
-from jitcore.ir.types import BOOL, COMPLEX, FLOAT, INT, ArrayType, ScalarType, array, strong
+from jitcore.ir.types import BOOL, COMPLEX, FLOAT, INT, ArrayType, ListType, ScalarType, array, strong
 from jitcore.ops.table import OPS
 from jitcore.passes.tables import PY_FUNCTIONS
 
@@ -149,7 +149,48 @@ class _Maker:
     def step(self) -> None:
         getattr(self, "make_" + self.pick([
             "const", "idx", "py", "check", "binary", "binary", "binary", "binary", "unary", "unary", "cast", "where",
-            "view", "view", "seen_through", "reduce", "splat", "load", "again", "compare", "copy"]))()
+            "view", "view", "seen_through", "reduce", "splat", "load", "again", "compare", "copy", "list",
+            "list_change"]))()
+
+    def lists(self) -> list[Value]:
+        return self.of(lambda t: isinstance(t, ListType))
+
+    def make_list(self) -> None:
+        items = self.of(lambda t: t in (INT, FLOAT, strong("d")) or t == ListType(INT))
+        if not items:
+            return
+        item, ints = self.recent(items), self.weak(INT)
+        if ints and self.chance(50):
+            three = self.emit("idx", (self.pick(ints), self.const(3, INT)), INT, fn="min")
+            self.emit("list_fill", (item, three), ListType(item.type), exit=self.exit())
+        else:
+            made = self.emit("list_new", (), ListType(item.type), exit=self.exit())
+            self.emit("list_append", (made, item), exit=self.exit())
+
+    def make_list_change(self) -> None:
+        if not self.lists():
+            return
+        target = self.recent(self.lists())
+        items = self.of(lambda t: t == target.type.item)
+        length = self.emit("list_len", (target,), INT)
+        what = self.pick(["get", "set", "append", "reverse", "copy", "pop", "find"])
+        if what == "append" and items:
+            self.emit("list_append", (target, self.pick(items)), exit=self.exit())
+        elif what == "reverse":
+            self.emit("list_call", (target,), exit=self.exit(), fn="reverse")
+        elif what == "copy":
+            limits = (self.pick(self.weak(INT)), self.pick(self.weak(INT)), self.const(self.pick([1, -1, 2]), INT))
+            self.emit("list_call", (target, *limits), target.type, exit=self.exit(), fn="slice")
+        elif what == "find" and items and target.type.item == INT:
+            self.emit("list_call", (target, self.pick(items)), INT, exit=self.exit(), fn="find")
+        else:
+            index = self.emit("wrap", (self.pick(self.weak(INT)), length), INT, exit=self.exit())
+            if what == "get":
+                self.emit("list_get", (target, index), target.type.item)
+            elif what == "pop":
+                self.emit("list_pop", (target, index))
+            elif items:
+                self.emit("list_set", (target, self.pick(items), index))
 
     def make_const(self) -> None:
         char = self.pick(list(SPECIAL))
@@ -412,6 +453,8 @@ def bits(value: object) -> object:
         return ("array", value.dtype.char, value.shape, strides, _bytes(value), value.base is None)
     if isinstance(value, np.generic):
         return ("strong", value.dtype.char, _bytes(np.asarray(value)))
+    if isinstance(value, list):
+        return ("list", tuple(map(bits, value)))
     if isinstance(value, (float, complex)):
         return (type(value), _bytes(np.asarray(value)))
     return (type(value), value)

@@ -52,6 +52,14 @@ b0:
   %28: object = item %24, %16 {of='list'}
   %29: float64 = number %28 !0
   %33: int = byte %24, %16
+  %51: list[float64] = list_new !0
+  %52: list[list[float64]] = list_fill %51, %3 !0
+  list_append %51, %18 !0
+  %53: float64 = list_get %51, %16
+  list_set %51, %53, %16
+  list_pop %52, %16
+  %54: int = list_len %52
+  %55: list[float64] = list_call.slice %51, %3, %4, %13 !0
   branch %22 b1(%3, %20), b2()
 b1(%30: int, %31: float64[1C] (%30)):
   %32: int = idx.add %30, %3
@@ -80,6 +88,12 @@ def test_a_valid_graph_passes():
 
 
 BROKEN = [
+    ("I5", "list_append %51, %18 !0", "list_append %51, %10 !0".replace("%10", "%3")),
+    ("I5", "list_set %51, %53, %16", "list_set %52, %53, %16"),
+    ("I5", "%53: float64 = list_get", "%53: float = list_get"),
+    ("I5", "list_call.slice %51, %3, %4, %13", "list_call.slice %51, %3, %4"),
+    ("I5", "list_call.slice", "list_call.unknown"),
+    ("I4", "list_new !0", "list_new"),
     ("I2", "bcast %3, %5 !0", "bcast %3, %8 !0"),
     ("I2", "(%7, %8) = ew", "(%7, %12) = ew"),
     ("I2", "values(%0, %8)", "values(%0, %9)"),

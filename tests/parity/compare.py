@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import traceback
 import types
 import warnings
 from collections.abc import Callable
@@ -71,9 +72,29 @@ def same(a: Any, b: Any, ulp: int = 0, where: str = "result") -> None:
     elif isinstance(a, (float, complex)):
         same(np.array([a]), np.array([b]), ulp, where)
     elif isinstance(a, BaseException):
-        assert str(a) == str(b), f"{where}: message {a} -> {b}"
+        _same_exception(a, b, where)
     elif isinstance(a, (bool, int, str, bytes, type(None), np.dtype, type)):
         assert a == b, f"{where}: {a!r} -> {b!r}"
+
+
+def _same_exception(a: BaseException, b: BaseException, where: str) -> None:
+    assert str(a) == str(b), f"{where}: message {a} -> {b}"
+    assert repr(a.args) == repr(b.args), f"{where}: arguments {a.args} -> {b.args}"
+    lines_a, lines_b = _lines(a), _lines(b)
+    assert lines_a == lines_b, f"{where}: traceback {lines_a} -> {lines_b}"
+    assert a.__suppress_context__ == b.__suppress_context__, f"{where}: __suppress_context__"
+    for name in ("__cause__", "__context__"):
+        before, after = getattr(a, name), getattr(b, name)
+        assert type(before) is type(after), f"{where}: {name} {before!r} -> {after!r}"
+        if before is not None:
+            _same_exception(before, after, f"{where}.{name}")
+
+
+def _lines(error: BaseException) -> list[tuple[str, str, int]]:
+    """Where an exception came through, without this module."""
+    found = [(frame.f_code.co_filename, frame.f_code.co_name, line)
+             for frame, line in traceback.walk_tb(error.__traceback__)]
+    return [entry for entry in found if entry[0] != __file__]
 
 
 def _floats(x: np.ndarray) -> np.ndarray:

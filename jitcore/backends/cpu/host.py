@@ -17,6 +17,7 @@ from llvmlite import ir
 from jitcore import _core
 from jitcore.backends.cpu.emit import I32, I64, PTR, advance, element, i32, i64, volatile_load, word
 from jitcore.backends.cpu.frame import FLAGS, STRIDES, Arr, Frame
+from jitcore.backends.cpu.lists import Lists
 from jitcore.backends.cpu.loops import Unsupported, call_loop, emit_cast, emit_report, lowering_of, parts_of
 from jitcore.backends.scalar import LLVMBuilder
 from jitcore.ir.graph import Node, Value
@@ -39,8 +40,12 @@ class Host:
 
     def __init__(self, frame: Frame, ops: Mapping[str, Op], exact: bool) -> None:
         self.frame, self.ops, self.exact = frame, ops, exact
+        self.lists = Lists(frame)
 
     def emit(self, node: Node) -> None:
+        if node.op.startswith("list_"):
+            self.lists.emit(node)
+            return
         method = getattr(self, f"_do_{node.op}", None)
         if method is None:
             raise Unsupported(f"no host code for {node.op}")

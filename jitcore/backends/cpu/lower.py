@@ -1,7 +1,7 @@
 """From graph and plan to LLVM IR text.
 
 Job: ``lower``, the region function around host steps and kernels: inputs, blocks, jumps, exits.
-Invariants: see ``frame``.  An array that a jump hands on is owned by the parameter it becomes.  Called by
+Invariants: see ``frame``.  An array or list that a jump hands on is owned by the parameter it becomes.  Called by
 ``pipeline`` and tests.
 """
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jitcore.backends.cpu.host import Host
 from jitcore.backends.cpu.kernelcall import KernelCall
 from jitcore.backends.cpu.loops import Unsupported, register_types, registers
 from jitcore.ir.graph import Block, Graph, Value
-from jitcore.ir.types import ArrayType, ScalarType
+from jitcore.ir.types import ArrayType, ListType, ScalarType
 from jitcore.kernels.ir import Kernel, Plan
 from jitcore.ops.builder import Scalar, canonical
 from jitcore.ops.op import Op
@@ -140,6 +140,9 @@ class _Lowering:
                 owned.append((self._slot(param), obj))
                 incoming.append([obj])
             else:
+                if isinstance(param.type, ListType):
+                    frame.helper("jc_incref", found)
+                    owned.append((self._slot(param), found))
                 incoming.append([found])
         old = []
         for slot, obj in owned:
@@ -154,7 +157,7 @@ class _Lowering:
         self._connect()
 
     def _slot(self, param: Value) -> int:
-        """The own slot of an array parameter."""
+        """The own slot of a parameter that is an array or a list."""
         if param not in self.slots:
             self.slots[param] = self.frame.n_own
             self.frame.n_own += 1
