@@ -145,7 +145,7 @@ class Host:
         look, fine = frame.function.append_basic_block("odd"), frame.function.append_basic_block("usual")
         frame.branch(s.not_(usual).raw, look, fine)
         frame.move_to(look)
-        if len(parts) == 1 and len(args) <= 2 and all(a.dtype in FLOATS or not name and a.dtype in INTS for a in args):
+        if len(parts) == 1 and len(args) <= 2 and all(a.dtype in (FLOATS if name else FLOATS + INTS) for a in args):
             self._odd(parts[0], args, exit, name, tiny)
             b.branch(fine)
             frame.move_to(fine)
