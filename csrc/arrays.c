@@ -218,7 +218,7 @@ int jc_symbols_add(PyObject *dict)
         {NULL, NULL},
     };
     return jc_symbols_put(dict, table) < 0 || jc_views_symbols(dict) < 0 || jc_order_symbols(dict) < 0
-        || jc_reports_symbols(dict) < 0 || jc_blocks_symbols(dict) < 0
+        || jc_targets_symbols(dict) < 0 || jc_reports_symbols(dict) < 0 || jc_blocks_symbols(dict) < 0
         || jc_lists_symbols(dict) < 0 ? -1 : 0;
 }
 

@@ -50,15 +50,21 @@ typedef struct jc_rebuild {
  * spec->func, as it arrived.  [new] or NULL. */
 JC_HIDDEN PyObject *jc_frame_rebuild(PyThreadState *ts, jc_frame *f, jc_rebuild *spec);
 
+/* Calls the function of `spec` and rebuilds its frame, and those inside.  [new] or NULL. */
+JC_HIDDEN PyObject *jc_frame_enter_inner(PyThreadState *ts, jc_rebuild *spec);
+
 /* Watching for the next back edge of code that is running.  The watcher is called in the loop's thread at a
  * back edge that goes to `unit`, with the frame in the interpreter's hands: it may change locals, drop items
- * from the top of the stack and move the frame with jc_frame_move.  It returns 1 when it is done (the watch
- * ends), 0 to be called again, -1 with an exception set. */
+ * from the top of the stack and move the frame with jc_frame_move.  It returns one of these; an exception that it
+ * has set is raised at the frame's instruction, on 3.11 in the handlers of `unit`, later in none. */
+enum { JC_WATCH_ON, JC_WATCH_DONE, JC_WATCH_ERROR = -1, JC_WATCH_ERROR_ON = -2 };
 typedef int (*jc_watcher)(PyThreadState *ts, jc_frame *f, int unit, void *arg);
 /* 0, or -1 with an exception set.  One watch a code object; a second replaces it.  release(arg) is called at
  * its end.  3.11 sees loops of the main thread only (pending calls are served there). */
 JC_HIDDEN int jc_loop_watch(PyCodeObject *code, jc_watcher watch, void *arg, void (*release)(void *));
 JC_HIDDEN int jc_loop_unwatch(PyCodeObject *code);
+/* The same for a frame that this thread is about to run: sees loops of any thread on 3.11 too, after jc_loop_trace. */
+JC_HIDDEN int jc_loop_watch_next(PyCodeObject *code, jc_watcher watch, void *arg, void (*release)(void *));
 /* The monitoring tool that loop watches use, as a mask for jc_observed. */
 extern JC_HIDDEN unsigned jc_loop_tools;
 JC_HIDDEN int jc_frames_init(PyObject *module);
@@ -148,6 +154,10 @@ typedef struct {
     jc_exit *previous;          /* the call behind which the frame stands, NULL at first */
     jc_region *from;            /* its region [owned] */
     bool arrived;               /* the frame came, and the state was dealt with */
+    bool in_place;              /* the interpreter runs the frame, and stands at the back edge that goes to `header` */
+    int header;
+    int entered;                /* regions that were run */
+    bool restarted;             /* the last of them went back to its beginning */
     bool asked;                 /* the miss handler was asked about this unit already */
 } jc_flow;
 
@@ -175,10 +185,40 @@ static inline void jc_region_note_call(jc_region *r, bool work)
 JC_HIDDEN void jc_state_release(jc_state *state);
 /* jc_arrival (arg: a jc_flow): does the pending exit, then goes from region to region. */
 JC_HIDDEN PyObject *jc_flow_arrive(PyThreadState *ts, jc_frame *f, void *arg);
+/* The same in a frame that the interpreter runs (flow->in_place): goes from region to region, then moves the frame.
+ * -1: an exception is set, which the callback has to raise; else 0. */
+JC_HIDDEN int jc_flow_in_place(PyThreadState *ts, jc_frame *f, jc_flow *flow);
+
+/* ---- inplace.c ---------------------------------------------------------------------------------- */
+/* Puts the operands of a site on the stack, as its instruction has them.  ops [stolen]. */
+JC_HIDDEN void jc_push_operands(jc_frame *f, const jc_exit *e, PyObject **ops);
+/* Whether the site can be performed here, its exception included. */
+JC_HIDDEN bool jc_may_perform(jc_frame *f, const jc_flow *flow, const jc_exit *e);
+/* The exception that is set is the site's: true, it stays set and is to be raised by the callback, or false, the
+ * interpreter will raise it. */
+JC_HIDDEN bool jc_raise_in_place(jc_frame *f, const jc_flow *flow, const jc_exit *e);
+/* The same for one that comes in front of `unit`. */
+JC_HIDDEN bool jc_fail_in_place(jc_frame *f, const jc_flow *flow, int unit);
+/* Whether the region leaves inside an inlined call whose exception could not be raised in place. */
+JC_HIDDEN bool jc_bars_entry(jc_frame *f, const jc_region *r);
+/* jc_frame_rebuild in place: false, an exception is set, which the callback has to raise. */
+JC_HIDDEN bool jc_rebuild_in_place(PyThreadState *ts, jc_frame *f, jc_rebuild *spec);
+/* Moves the frame to the return instruction of the exit.  result [stolen]. */
+JC_HIDDEN void jc_return_in_place(jc_frame *f, const jc_exit *e, PyObject *result);
+
+/* ---- loops.c ----------------------------------------------------------------------------------- */
+/* jc_frame_go, jc_frame_throw and a plain call: the interpreter takes over, with loops ahead that native code may enter
+ * again.  All arguments [borrowed]; [new] or NULL. */
+JC_HIDDEN PyObject *jc_loops_go(PyThreadState *ts, jc_frame *f, struct jc_table *t, int unit);
+JC_HIDDEN PyObject *jc_loops_throw(PyThreadState *ts, jc_frame *f, struct jc_table *t, int unit);
+JC_HIDDEN PyObject *jc_loops_rebuild(PyThreadState *ts, jc_frame *f, struct jc_table *t, jc_rebuild *spec);
+JC_HIDDEN PyObject *jc_loops_call(PyThreadState *ts, struct jc_table *t, PyObject *func, PyObject *const *args,
+                                  size_t nargsf, PyObject *kwnames);
+JC_HIDDEN int jc_loops_init(PyObject *module);
 
 /* ---- tables.c ---------------------------------------------------------------------------------- */
 #define JC_COUNTERS(X) X(calls) X(native_calls) X(site_calls) X(helper_calls) X(kernels) X(compiles) X(guard_misses) \
-    X(leaves) X(restarts)
+    X(leaves) X(restarts) X(loop_entries)
 typedef struct {
 #define JC_FIELD(name) int64_t name;
     JC_COUNTERS(JC_FIELD)
@@ -204,6 +244,14 @@ typedef struct jc_table {
     jc_list *entry;             /* the list of unit 0, NULL while there is none */
     jc_list **lists;
     int n_lists;
+    int last_back;              /* the unit of the last jump back, -1 for none, -2: not looked for yet */
+    int armed;                  /* frames that wait for a back edge */
+    bool watched;               /* a watch is on */
+    uint32_t useless;           /* entries at loops, newest first, 1 for one that gained nothing */
+    int rest, next_rest;        /* hand-overs that are not watched now, and the next time */
+    int skip, next_skip;        /* back edges likewise, after a restart */
+    int kept;                   /* back edges in turn where somebody held the frame object */
+    int edges;                  /* back edges seen where no region was */
     jc_counts n;
 } jc_table;
 

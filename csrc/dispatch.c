@@ -161,6 +161,16 @@ static PyObject *run_plain(PyObject *func, PyObject *const *args, size_t nargsf,
     return result;
 }
 
+/* The interpreter does what a region gave back, with loops ahead that native code may enter. */
+static PyObject *run_restarted(PyThreadState *ts, jc_table *t, PyObject *func, PyObject *const *args, size_t nargsf,
+                               PyObject *kwnames)
+{
+    jc_depth++;
+    PyObject *result = jc_loops_call(ts, t, func, args, nargsf, kwnames);
+    jc_depth--;
+    return result;
+}
+
 /* ---- arguments ---------------------------------------------------------------------------------- */
 /* The slot of a keyword, -1 when there is none or it takes more than names to tell. */
 static int keyword_slot(const jc_table *t, PyObject *name)
@@ -335,7 +345,7 @@ static PyObject *enter(PyObject *func, PyObject *const *args, size_t nargsf, PyO
         e->left++;
         t->n.restarts++;
         jc_state_release(s);
-        return run_plain(func, args, nargsf, kwnames);
+        return run_restarted(ts, t, func, args, nargsf, kwnames);
     }
     jc_region_note(r, e->kind == JC_EXIT_LEAVE && r->work == 0);
     t->n.kernels += s->kernels;
@@ -346,7 +356,8 @@ static PyObject *enter(PyObject *func, PyObject *const *args, size_t nargsf, PyO
     flow.work = r->work > 0;
     flow.previous = NULL;
     flow.from = NULL;
-    flow.arrived = flow.asked = false;
+    flow.arrived = flow.asked = flow.in_place = flow.restarted = false;
+    flow.entered = 0;
     return enter_frame(ts, &flow, args, nargsf, kwnames);
 }
 

@@ -50,11 +50,27 @@ static void count_left(jc_flow *flow, jc_exit *e)
     flow->table->n.leaves++;
 }
 
-/* A failure between two instructions: the frame stands whole at `unit`. */
-static PyObject *fail(PyThreadState *ts, jc_frame *f, int unit)
+/* What a flow in place gives where another one gives the result of the call [borrowed]. */
+#define MOVED Py_None
+
+/* The interpreter goes on at `unit`. */
+static PyObject *go_on(PyThreadState *ts, jc_frame *f, jc_flow *flow, int unit)
 {
+    if (JC_UNLIKELY(flow->in_place)) {
+        jc_frame_move(f, unit);
+        return MOVED;
+    }
+    return jc_loops_go(ts, f, flow->table, unit);
+}
+
+/* A failure between two instructions: the frame stands whole at `unit`. */
+static PyObject *fail(PyThreadState *ts, jc_frame *f, jc_flow *flow, int unit)
+{
+    if (flow->in_place) {
+        return jc_fail_in_place(f, flow, unit) ? NULL : MOVED;
+    }
     if (unit > 0) {
-        return jc_frame_throw(ts, f, unit);
+        return jc_loops_throw(ts, f, flow->table, unit);
     }
     jc_frame_leave(ts, f);
     return NULL;
@@ -63,15 +79,17 @@ static PyObject *fail(PyThreadState *ts, jc_frame *f, int unit)
 /* Performs a site with the frame linked.  ops [stolen].  The number of results, or a code of jc_site_call. */
 static int perform(PyThreadState *ts, jc_frame *f, jc_flow *flow, jc_exit *e, PyObject **ops, PyObject **results)
 {
-    jc_site_call call = {flow->func, ops, e->n_operands, jc_frame_slots(f), flow->table->n_slots, e->site_arg, e->site_number, results};
+    jc_site_call call = {flow->func, ops, e->n_operands, jc_frame_slots(f), flow->table->n_slots, e->site_arg,
+                         e->site_number, results};
     jc_frame_set_running(f, e->unit);
-    jc_frame_link(ts, f);
-    int n = e->site->perform(&call);
-    if (JC_UNLIKELY(n == JC_SITE_LEAVE)) {
-        jc_frame_unlink(ts, f);
-        return n;
+    if (JC_UNLIKELY(flow->in_place)) {
+        PyThreadState_LeaveTracing(ts);     /* who watches what is called sees it */
     }
-    if (JC_UNLIKELY(n < 0)) {       /* finalizers of the operands must not meet the exception */
+    else {
+        jc_frame_link(ts, f);
+    }
+    int n = e->site->perform(&call);
+    if (JC_UNLIKELY(n == JC_SITE_ERROR)) {      /* finalizers of the operands must not meet the exception */
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
         for (int i = 0; i < e->n_operands; i++) {
@@ -79,12 +97,17 @@ static int perform(PyThreadState *ts, jc_frame *f, jc_flow *flow, jc_exit *e, Py
         }
         PyErr_Restore(type, value, traceback);
     }
-    else {
+    else if (JC_LIKELY(n != JC_SITE_LEAVE)) {
         for (int i = 0; i < e->n_operands; i++) {
             Py_CLEAR(ops[i]);
         }
     }
-    jc_frame_unlink(ts, f);
+    if (JC_UNLIKELY(flow->in_place)) {
+        PyThreadState_EnterTracing(ts);
+    }
+    else {
+        jc_frame_unlink(ts, f);
+    }
     return n;
 }
 
@@ -93,6 +116,57 @@ static void push(jc_frame *f, PyObject **values /* stolen */, int n)
     int top = jc_frame_top(f);
     memcpy(jc_frame_slots(f) + top, values, (size_t)n * sizeof *values);
     jc_frame_set_top(f, top + n);
+}
+
+/* The frame stands behind a leave.  True: the interpreter went on, *result is the result of the call; false: the exit was a
+ * loop's look at pending events, nothing but another thread's turn was asked for, and the frame stands at flow->unit. */
+static bool leave(PyThreadState *ts, jc_frame *f, jc_flow *flow, jc_exit *e, PyObject **result)
+{
+    if (e->next_unit > 0 && e->next_unit != e->unit && !jc_interrupted(ts)) {
+        flow->unit = e->next_unit;
+        flow->previous = e;
+        return false;
+    }
+    count_left(flow, e);
+    *result = go_on(ts, f, flow, e->unit);
+    return true;
+}
+
+/* Does the operation of a call whose frame is written.  As `leave`. */
+static bool call(PyThreadState *ts, jc_frame *f, jc_flow *flow, jc_exit *e, PyObject **ops, PyObject **result)
+{
+    long n_results = e->site_number > 2 ? e->site_number : 2;
+    PyObject **results = alloca((size_t)n_results * sizeof *results);
+    int given = JC_SITE_LEAVE;
+    if (JC_LIKELY(!flow->in_place || jc_may_perform(f, flow, e))) {
+        given = perform(ts, f, flow, e, ops, results);
+    }
+    if (JC_UNLIKELY(given == JC_SITE_LEAVE)) {
+        jc_push_operands(f, e, ops);
+        count_left(flow, e);
+        *result = go_on(ts, f, flow, e->unit);
+        return true;
+    }
+    flow->table->n.site_calls++;
+    if (JC_UNLIKELY(given < 0)) {
+        count_left(flow, e);
+        if (flow->in_place) {
+            *result = jc_raise_in_place(f, flow, e) ? NULL : MOVED;
+        }
+        else {
+            *result = jc_loops_throw(ts, f, flow->table, e->unit);
+        }
+        return true;
+    }
+    push(f, results, given);
+    flow->unit = e->next_unit;
+    if (JC_UNLIKELY(jc_frame_kept(f) || jc_observed(ts, jc_frame_code(f), jc_loop_tools))) {
+        count_left(flow, e);
+        *result = go_on(ts, f, flow, flow->unit);
+        return true;
+    }
+    flow->previous = e;
+    return false;
 }
 
 /* Leaves inside inlined calls.  values [stolen]: of the region's own frame, then function, locals and stack of each. */
@@ -109,7 +183,8 @@ static PyObject *leave_inside(PyThreadState *ts, jc_frame *f, jc_flow *flow, jc_
                                      .inner = i + 1 < e->n_frames ? &frames[i + 2] : NULL};
         n += 1 + inner->n_locals + inner->n_stack;
     }
-    PyObject *result = jc_frame_rebuild(ts, f, frames);
+    PyObject *result = !flow->in_place ? jc_loops_rebuild(ts, f, flow->table, frames)
+        : jc_rebuild_in_place(ts, f, frames) ? MOVED : NULL;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);     /* finalizers must not meet the exception */
     for (int i = 0; i < n; i++) {
@@ -135,7 +210,7 @@ static __attribute__((noinline)) bool do_exit(PyThreadState *ts, jc_frame *f, jc
         jc_state_release(&flow->state);
         PyErr_Restore(type, value, traceback);
         count_left(flow, e);
-        *result = fail(ts, f, flow->unit);
+        *result = fail(ts, f, flow, flow->unit);
         goto out;
     }
     jc_state_release(&flow->state);
@@ -150,11 +225,10 @@ static __attribute__((noinline)) bool do_exit(PyThreadState *ts, jc_frame *f, jc
         jc_frame_copy_free(f);
     }
     if (e->kind == JC_EXIT_LEAVE) {
-        count_left(flow, e);
-        *result = jc_frame_go(ts, f, e->unit);
-        goto out;
+        done = leave(ts, f, flow, e, result);
     }
-    if (JC_UNLIKELY(JC_RECURSION(ts) <= 0)) {   /* what the evaluator says when the frame itself is one too many */
+    else if (JC_UNLIKELY(JC_RECURSION(ts) <= 0 && !flow->in_place)) {
+        /* What the evaluator says when the frame itself is one too many. */
         for (int i = 0; i < e->n_operands; i++) {
             Py_XDECREF(ops[i]);
         }
@@ -162,32 +236,10 @@ static __attribute__((noinline)) bool do_exit(PyThreadState *ts, jc_frame *f, jc
         PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded");
         jc_frame_leave(ts, f);
         *result = NULL;
-        goto out;
     }
-    long n_results = e->site_number > 2 ? e->site_number : 2;
-    PyObject **results = alloca((size_t)n_results * sizeof *results);
-    int given = perform(ts, f, flow, e, ops, results);
-    if (JC_UNLIKELY(given == JC_SITE_LEAVE)) {
-        push(f, ops, e->n_operands);
-        count_left(flow, e);
-        *result = jc_frame_go(ts, f, e->unit);
-        goto out;
+    else {
+        done = call(ts, f, flow, e, ops, result);
     }
-    flow->table->n.site_calls++;
-    if (JC_UNLIKELY(given < 0)) {
-        count_left(flow, e);
-        *result = jc_frame_throw(ts, f, e->unit);
-        goto out;
-    }
-    push(f, results, given);
-    flow->unit = e->next_unit;
-    if (JC_UNLIKELY(jc_frame_kept(f) || jc_observed(ts, jc_frame_code(f), jc_loop_tools))) {
-        count_left(flow, e);
-        *result = jc_frame_go(ts, f, flow->unit);
-        goto out;
-    }
-    flow->previous = e;
-    done = false;
 out:
     if (done) {
         Py_DECREF(r);
@@ -226,7 +278,7 @@ static int find_region(jc_frame *f, jc_flow *flow, scratch_t *scratch)
                 return -1;
             }
             jc_region *r = jc_list_find(list, flow->func, jc_frame_slots(f), scratch->words, &flow->state);
-            if (r != NULL && !r->plain) {
+            if (r != NULL && !r->plain && !(flow->in_place && jc_bars_entry(f, r))) {
                 flow->asked = false;
                 return 1;
             }
@@ -252,21 +304,24 @@ static int find_region(jc_frame *f, jc_flow *flow, scratch_t *scratch)
     return 0;
 }
 
-/* What a loop in native code asks when the word of events is set: another thread gets its turn.  1: the
- * interpreter must serve the rest. */
+/* What a loop in native code asks when the word of events is set.  Another thread gets its turn, after which nothing that
+ * was read holds; what else is asked the interpreter serves.  So the loop always leaves: 1. */
 int jc_poll(void)
 {
-    PyThreadState *ts = PyThreadState_Get();
     Py_BEGIN_ALLOW_THREADS
     Py_END_ALLOW_THREADS
-    return jc_interrupted(ts);
+    return 1;
 }
 
 /* Between two regions, where the interpreter would look too: another thread gets its turn here; whatever else
  * is asked of this thread (signals, pending calls) the interpreter has to serve.  True: it must take over. */
 static bool asked_for(PyThreadState *ts)
 {
-    return JC_UNLIKELY(jc_interrupted(ts)) && jc_poll();
+    if (JC_LIKELY(!jc_interrupted(ts))) {
+        return false;
+    }
+    jc_poll();
+    return jc_interrupted(ts);
 }
 
 static PyObject *go_through(PyThreadState *ts, jc_frame *f, jc_flow *flow, scratch_t *scratch)
@@ -282,18 +337,20 @@ static PyObject *go_through(PyThreadState *ts, jc_frame *f, jc_flow *flow, scrat
             if (flow->previous != NULL) {
                 count_left(flow, flow->previous);
             }
-            return found < 0 ? fail(ts, f, flow->unit) : jc_frame_go(ts, f, flow->unit);
+            return found < 0 ? fail(ts, f, flow, flow->unit) : go_on(ts, f, flow, flow->unit);
         }
         jc_state *s = &flow->state;
         jc_region *r = s->region;
         jc_region_run(s);
+        flow->entered++;
         jc_exit *e = &r->exits[s->exit];
         if (e->kind == JC_EXIT_RESTART) {
             jc_region_note(r, true);
             e->left++;
             t->n.restarts++;
+            flow->restarted = true;
             jc_state_release(s);
-            return jc_frame_go(ts, f, flow->unit);
+            return go_on(ts, f, flow, flow->unit);
         }
         flow->work |= r->work > 0;
         t->n.kernels += s->kernels;
@@ -301,27 +358,39 @@ static PyObject *go_through(PyThreadState *ts, jc_frame *f, jc_flow *flow, scrat
         jc_region_note(r, e->kind == JC_EXIT_LEAVE && r->work == 0);
         if (e->kind == JC_EXIT_RETURN) {
             int built = jc_recipe_build(e->recipe, flow->func, s->src, s->out, &result);
-            if (built < 0) {
-                result = NULL;
+            if (built >= 0 && flow->work) {
+                t->n.native_calls += !flow->in_place;
             }
-            else if (flow->work) {
-                t->n.native_calls++;
+            if (JC_UNLIKELY(flow->in_place)) {
+                result = built < 0 ? fail(ts, f, flow, e->unit) : (jc_return_in_place(f, e, result), MOVED);
+                jc_state_release(s);
+                return result;
             }
             jc_state_release(s);
             jc_frame_leave(ts, f);
-            return result;
+            return built < 0 ? NULL : result;
         }
     }
+}
+
+static PyObject *start(PyThreadState *ts, jc_frame *f, jc_flow *flow)
+{
+    jc_word words[64];
+    scratch_t scratch = {words, sizeof words / sizeof *words, NULL};
+    PyObject *result = go_through(ts, f, flow, &scratch);
+    PyMem_Free(scratch.heap);
+    Py_CLEAR(flow->from);
+    return result;
 }
 
 PyObject *jc_flow_arrive(PyThreadState *ts, jc_frame *f, void *arg)
 {
     jc_flow *flow = (jc_flow *)arg;
-    jc_word words[64];
-    scratch_t scratch = {words, sizeof words / sizeof *words, NULL};
     flow->arrived = true;
-    PyObject *result = go_through(ts, f, flow, &scratch);
-    PyMem_Free(scratch.heap);
-    Py_CLEAR(flow->from);
-    return result;
+    return start(ts, f, flow);
+}
+
+int jc_flow_in_place(PyThreadState *ts, jc_frame *f, jc_flow *flow)
+{
+    return start(ts, f, flow) != NULL ? 0 : -1;
 }

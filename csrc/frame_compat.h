@@ -30,12 +30,15 @@
 #include <internal/pycore_pystate.h>
 #include <internal/pycore_code.h>
 #include <internal/pycore_ceval.h>
+#include <opcode.h>
 
 #define JC_V311 (PY_VERSION_HEX < 0x030C0000)
 #define JC_V312 (PY_VERSION_HEX >= 0x030C0000 && PY_VERSION_HEX < 0x030D0000)
 #define JC_V313 (PY_VERSION_HEX >= 0x030D0000)
 
 typedef struct _PyInterpreterFrame jc_frame;
+
+#include "code_compat.h"
 
 /* ---- thread state ------------------------------------------------------------------------------ */
 static inline PyThreadState *jc_thread(void)
@@ -223,32 +226,6 @@ static inline int jc_frame_unit(const jc_frame *f)
 /* Inside a trace or monitoring callback the pointer names the instruction to run next. */
 #define jc_frame_move jc_frame_set_running
 
-/* The entry of the exception table that covers `unit`: where its handler starts, -1 for none.  (The table is a
- * run of entries start, length, target, depth * 2 + lasti, each a big-endian number in groups of six bits;
- * bit 6 says that another group follows, bit 7 marks the start of an entry.) */
-static inline int jc_code_handler(PyCodeObject *code, int unit)
-{
-    const unsigned char *p = (const unsigned char *)PyBytes_AS_STRING(code->co_exceptiontable);
-    const unsigned char *end = p + PyBytes_GET_SIZE(code->co_exceptiontable);
-    while (p < end) {
-        int field[4];
-        for (int i = 0; i < 4; i++) {
-            int value = *p & 63;
-            while (*p++ & 64) {
-                value = (value << 6) | (*p & 63);
-            }
-            field[i] = value;
-        }
-        if (unit < field[0]) {
-            return -1;
-        }
-        if (unit < field[0] + field[1]) {
-            return field[2];
-        }
-    }
-    return -1;
-}
-
 /* The exception that is set belongs to the instruction at `unit`: jc_eval(..., 1) comes next. */
 static inline void jc_frame_set_fault(jc_frame *f, int unit)
 {
@@ -362,6 +339,15 @@ static inline void jc_frame_leave(PyThreadState *ts, jc_frame *f)
 #endif
 }
 
+#if JC_V311
+/* As PyEval_SetTrace does, but for the audit event: for the evaluation that is current, and those that it begins. */
+static inline void jc_set_tracer(PyThreadState *ts, Py_tracefunc tracer)
+{
+    ts->c_tracefunc = tracer;
+    ts->cframe->use_tracing = tracer != NULL || ts->c_profilefunc != NULL ? 255 : 0;
+}
+#endif
+
 /* ---- observers ----------------------------------------------------------------------------------- */
 /* A tracer, a profiler or a monitoring tool watches this code, or a change of who watches has not reached the code
  * yet (the interpreter brings a code's instrumentation up to date where it runs from its start): native code, and
@@ -398,100 +384,6 @@ static inline bool jc_observed(PyThreadState *ts, PyCodeObject *code, unsigned o
         }
     }
     return (tools & ~own_tools) != 0;
-#endif
-}
-
-/* ---- code objects -------------------------------------------------------------------------------- */
-/* The slot of co_extra number `index`, NULL when the code has no such slot yet.  Read directly: the public call
- * costs more than the rest of a hit. */
-static inline void *jc_code_extra(PyCodeObject *code, Py_ssize_t index)
-{
-    typedef struct { Py_ssize_t size; void *extras[1]; } extras_t;
-    const extras_t *extra = (const extras_t *)code->co_extra;
-    return JC_LIKELY(extra != NULL && extra->size > index) ? extra->extras[index] : NULL;
-}
-
-static inline int jc_code_set_extra(PyCodeObject *code, Py_ssize_t index, void *value)
-{
-#if JC_V311
-    return _PyCode_SetExtra((PyObject *)code, index, value);
-#else
-    return PyUnstable_Code_SetExtra((PyObject *)code, index, value);
-#endif
-}
-
-static inline Py_ssize_t jc_request_extra(freefunc release)
-{
-#if JC_V311
-    return _PyEval_RequestCodeExtraIndex(release);
-#else
-    return PyUnstable_Eval_RequestCodeExtraIndex(release);
-#endif
-}
-
-static inline int jc_code_nslots(const PyCodeObject *code)
-{
-    return code->co_nlocalsplus;
-}
-
-static inline int jc_code_nfree(const PyCodeObject *code)
-{
-    return code->co_nfreevars;
-}
-
-static inline PyObject *jc_code_name(const PyCodeObject *code, int slot)    /* [borrowed] */
-{
-    return PyTuple_GET_ITEM(code->co_localsplusnames, slot);
-}
-
-/* How many units COPY_FREE_VARS, the first instruction of code with free variables, takes. */
-static inline int jc_code_free_units(const PyCodeObject *code)
-{
-    return code->co_nfreevars == 0 ? 0 : code->co_nfreevars > 255 ? 2 : 1;
-}
-
-static inline Py_ssize_t jc_code_nunits(const PyCodeObject *code)
-{
-    return Py_SIZE(code);
-}
-
-/* ---- functions ----------------------------------------------------------------------------------- */
-static inline PyCodeObject *jc_function_code(PyObject *func)    /* [borrowed] */
-{
-    return (PyCodeObject *)((PyFunctionObject *)func)->func_code;
-}
-
-/* What MAKE_FUNCTION makes.  Code and globals [borrowed]; the rest [borrowed] and NULL for none, of the types and the
- * lengths that the code asks for.  [new]; NULL with an exception set. */
-static inline PyObject *jc_function_make(PyObject *code, PyObject *globals, PyObject *defaults, PyObject *kwdefaults,
-                                         PyObject *closure, PyObject *annotations)
-{
-    PyFunctionObject *func = (PyFunctionObject *)PyFunction_New(code, globals);
-    if (func != NULL) {
-        func->func_defaults = Py_XNewRef(defaults);
-        func->func_kwdefaults = Py_XNewRef(kwdefaults);
-        func->func_closure = Py_XNewRef(closure);
-        func->func_annotations = Py_XNewRef(annotations);
-#if !JC_V311
-        func->func_version = ((PyCodeObject *)code)->co_version;
-#endif
-    }
-    return (PyObject *)func;
-}
-
-static inline vectorcallfunc jc_function_entry(PyObject *func)
-{
-    return ((PyFunctionObject *)func)->vectorcall;
-}
-
-/* Sets where calls of func enter.  Calls that the interpreter has specialised are told by the version 0. */
-static inline void jc_function_set_entry(PyObject *func, vectorcallfunc entry)
-{
-#if JC_V311
-    ((PyFunctionObject *)func)->vectorcall = entry;
-    ((PyFunctionObject *)func)->func_version = 0;
-#else
-    PyFunction_SetVectorcall((PyFunctionObject *)func, entry);
 #endif
 }
 

@@ -132,7 +132,7 @@ static PyObject *rebuild_arrive(PyThreadState *ts, jc_frame *f, void *arg)
 }
 
 /* Calls the inner function with arguments that only have to bind: its frame is overwritten. */
-static PyObject *enter_inner(PyThreadState *ts, jc_rebuild *spec)
+PyObject *jc_frame_enter_inner(PyThreadState *ts, jc_rebuild *spec)
 {
     PyCodeObject *code = jc_function_code(spec->func);
     Py_ssize_t n = code->co_argcount, k = code->co_kwonlyargcount;
@@ -166,7 +166,7 @@ PyObject *jc_frame_rebuild(PyThreadState *ts, jc_frame *f, jc_rebuild *spec)
         }
         jc_frame_set_calling(f, spec->unit, spec->next_unit);
         jc_frame_link(ts, f);
-        PyObject *result = enter_inner(ts, spec->inner);
+        PyObject *result = jc_frame_enter_inner(ts, spec->inner);
         jc_frame_unlink(ts, f);
         if (result == NULL) {
             jc_frame_set_call_fault(f, spec->unit, spec->next_unit);
@@ -235,29 +235,42 @@ static int add_watch(PyCodeObject *code, jc_watcher watch, void *arg, void (*rel
 }
 
 #if JC_V311
+#define TRACED_EVENTS 10000
+
 /* The tracer watches lines: a line whose first unit is not behind the last one's was reached by a jump back. */
 static int events_left;         /* a tracer slows its thread down: it goes when the loop does not come */
 
 static int trace_lines(PyObject *self, PyFrameObject *object, int what, PyObject *arg)
 {
+    PyThreadState *ts = jc_thread();
     jc_frame *f = object->f_frame;
-    jc_watch *w = find_watch(jc_frame_code(f));
+    PyCodeObject *code = jc_frame_code(f);
+    jc_watch *w = find_watch(code);
+    int done = JC_WATCH_ON;
     if (what == PyTrace_LINE && w != NULL) {
-        int unit = jc_frame_unit(f), done = 0;
+        int unit = jc_frame_unit(f);
         if (w->last >= 0 && unit <= w->last) {
-            done = w->watch(jc_thread(), f, unit, w->arg);
+            Py_INCREF(code);
+            jc_set_tracer(ts, NULL);        /* nobody watches what native code calls */
+            done = w->watch(ts, f, unit, w->arg);
+            if (done == JC_WATCH_DONE || done == JC_WATCH_ERROR) {
+                drop_watch(code);
+            }
+            if (ts->c_tracefunc == NULL && watches != NULL) {
+                jc_set_tracer(ts, trace_lines);
+                events_left = TRACED_EVENTS;
+            }
+            w = find_watch(code);
+            Py_DECREF(code);
         }
-        w->last = unit;
-        if (done != 0) {
-            drop_watch(jc_frame_code(f));
-            PyEval_SetTrace(NULL, NULL);
-            return done < 0 ? -1 : 0;
+        if (w != NULL) {
+            w->last = jc_frame_unit(f);
         }
     }
-    if (--events_left <= 0 || watches == NULL) {
-        PyEval_SetTrace(NULL, NULL);
+    if ((--events_left <= 0 || watches == NULL) && ts->c_tracefunc == trace_lines) {
+        jc_set_tracer(ts, NULL);
     }
-    return 0;
+    return done < 0 ? -1 : 0;
 }
 
 /* Runs at a check of the eval breaker (that of JUMP_BACKWARD, where a loop runs): the tracer belongs to the
@@ -266,8 +279,8 @@ static int arm_tracer(void *unused)
 {
     PyThreadState *ts = jc_thread();
     if (watches != NULL && ts->c_tracefunc == NULL && ts->c_profilefunc == NULL) {
-        events_left = 10000;
-        PyEval_SetTrace(trace_lines, NULL);
+        events_left = TRACED_EVENTS;
+        jc_set_tracer(ts, trace_lines);
     }
     return 0;
 }
@@ -285,9 +298,22 @@ int jc_loop_watch(PyCodeObject *code, jc_watcher watch, void *arg, void (*releas
     return 0;
 }
 
+int jc_loop_watch_next(PyCodeObject *code, jc_watcher watch, void *arg, void (*release)(void *))
+{
+    if (add_watch(code, watch, arg, release) < 0) {
+        return -1;
+    }
+    arm_tracer(NULL);
+    return 0;
+}
+
 int jc_loop_unwatch(PyCodeObject *code)
 {
+    PyThreadState *ts = jc_thread();
     drop_watch(code);
+    if (watches == NULL && ts->c_tracefunc == trace_lines) {
+        jc_set_tracer(ts, NULL);
+    }
     return 0;
 }
 #else
@@ -322,18 +348,16 @@ static PyObject *on_jump(PyObject *self, PyObject *const *args, Py_ssize_t n)   
         return Py_NewRef(Py_None);
     }
     int done = w->watch(ts, f, (int)(to / 2), w->arg);
-    if (done != 0) {
+    if (done == JC_WATCH_DONE || done == JC_WATCH_ERROR) {
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
         int failed = jc_loop_unwatch((PyCodeObject *)args[0]);
         if (type != NULL) {
             PyErr_Restore(type, value, traceback);
         }
-        if (done < 0 || failed < 0) {
-            return NULL;
-        }
+        done = failed < 0 ? JC_WATCH_ERROR : done;
     }
-    return Py_NewRef(Py_None);
+    return done < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 static PyMethodDef on_jump_def = {"on_jump", (PyCFunction)(void (*)(void))on_jump, METH_FASTCALL, NULL};
@@ -394,6 +418,11 @@ int jc_loop_watch(PyCodeObject *code, jc_watcher watch, void *arg, void (*releas
         return -1;
     }
     return 0;
+}
+
+int jc_loop_watch_next(PyCodeObject *code, jc_watcher watch, void *arg, void (*release)(void *))
+{
+    return jc_loop_watch(code, watch, arg, release);
 }
 
 int jc_loop_unwatch(PyCodeObject *code)

@@ -43,3 +43,23 @@ PyObject *jc_zip_of(PyObject *const *items, int n)
     Py_XDECREF(names);
     return made;
 }
+
+/* iter(range(start, stop, step)), whose numbers are within 61 bits, without the range.  [new] */
+PyObject *jc_range_iterator_new(int64_t start, int64_t stop, int64_t step)
+{
+    int64_t n = step > 0 ? (stop > start ? (stop - start - 1) / step + 1 : 0)
+        : step < 0 && stop < start ? (start - stop - 1) / -step + 1 : 0;
+    if (step == 0 || (long)start != start || (long)n != n || (long)step != step) {
+        return PyErr_Format(PyExc_SystemError, "jitcore: a recipe makes an iterator over an impossible range");
+    }
+    jc_range_iterator *it = PyObject_New(jc_range_iterator, &PyRangeIter_Type);
+    if (it != NULL) {
+#if PY_VERSION_HEX < 0x030C0000
+        it->index = 0;
+#endif
+        it->start = (long)start;
+        it->step = (long)step;
+        it->len = (long)n;
+    }
+    return (PyObject *)it;
+}

@@ -1,6 +1,7 @@
 /* jitcore: the map of the C part, and the ABI between native regions and the dispatcher.
  *
  *   frame_compat.h  CPython's frames, evaluators, functions and code; #error on an unreviewed version
+ *   code_compat.h   the part of it about code objects and functions
  *   core.h          what the files from frames.c to module.c say to one another
  *   frames.c        the scoped evaluator; rebuild frames; move a running frame
  *   tables.c        what is known of each code object: its regions and counters
@@ -10,18 +11,22 @@
  *   entries.c       NumPy's entry points, where that is seen
  *   regions.c       the type `Region`
  *   flow.c          running a region and what its exits ask for, from region to region
+ *   inplace.c       what that is in a frame that the interpreter runs
+ *   loops.c         running loops: native code gets in again at a back edge
  *   calls.c         the operations of CALL sites, done through the C API
  *   testing.c       doors for the tests into frames.c
  *   object_compat.h CPython's objects as guard programs read them
  *   guards.c        guard programs: checks
  *   guards_compile.c  guard programs built from their Python form
  *   recipes.c       objects rebuilt at exits
+ *   functions.c     functions among them
  *   iterators.c     iterators among them
  *   iterator_compat.h  CPython's iterators
  *   selftest.c      doors for the tests into guards.c and recipes.c
  *   arrays.c        arrays: called by native code
  *   views.c         views of arrays
  *   order.c         memory order of results
+ *   targets.c       stores into arrays that exist: overlap, scratch memory
  *   blocks.c        block loops: short runs of elements for fused kernels
  *   lists.c         lists of one item type: memory, and what becomes of them at exits
  *   listcalls.c     operations on whole lists
@@ -101,6 +106,16 @@ JC_HIDDEN int jc_recipe_build(const jc_recipe *, PyObject *func, PyObject *const
 JC_HIDDEN PyObject *jc_iterator_at(PyObject *sequence, PyObject *index, int backwards);
 /* zip(*items[1:], strict=items[0]) of n - 1 iterators.  Arguments [borrowed]; [new]. */
 JC_HIDDEN PyObject *jc_zip_of(PyObject *const *items, int n);
+JC_HIDDEN PyObject *jc_range_iterator_new(int64_t start, int64_t stop, int64_t step);
+
+/* ---- functions.c ------------------------------------------------------------------------------- */
+#define JC_FUNCTION_PARTS 6     /* cells to be filled with the function follow them */
+/* From its parts [borrowed]; own: the region's function [borrowed].  [new]; NULL with an exception set. */
+JC_HIDDEN PyObject *jc_make_function(PyObject **items, int n, PyObject *own);
+/* From its class, then names and values of its attributes in turn [borrowed].  [new]; NULL with an exception set. */
+JC_HIDDEN PyObject *jc_make_instance(PyObject **items, int n);
+/* Cell number `index` of the closure of `given`, or of `own` where that is NULL [borrowed].  [new], or NULL likewise. */
+JC_HIDDEN PyObject *jc_cell_of_closure(PyObject *index, PyObject *given, PyObject *own);
 
 /* ---- flow.c ------------------------------------------------------------------------------------ */
 JC_HIDDEN int jc_poll(void);

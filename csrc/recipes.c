@@ -12,12 +12,11 @@
  *
  * Compiled form: one array of nodes in depth-first order; a build node's items follow it. */
 #include "lists.h"
-#include "frame_compat.h"
 
 #define MAX_DEPTH 200
 #define FEW 16      /* memos or items that need no allocation */
 
-enum { R_CONST, R_NULL, R_SRC, R_INT, R_FLOAT, R_BOOL, R_COMPLEX, R_OBJECT, R_LIST, R_NUMPY, R_BUILD, R_MEMO, R_REF };
+enum { R_CONST, R_NULL, R_SRC, R_INT, R_FLOAT, R_BOOL, R_COMPLEX, R_OBJECT, R_LIST, R_NUMPY, R_BUILD, R_MEMO, R_REF, R_RANGE };
 enum { B_TUPLE, B_LIST, B_DICT, B_SET, B_SLICE, B_CELL, B_METHOD, B_RANGE, B_ITER, B_FREE, B_LAST, B_ITER_AT,
        B_REVERSED_AT, B_ENUMERATE, B_ZIP, B_FUNCTION, B_INSTANCE };
 
@@ -26,10 +25,6 @@ static const struct { const char *name; int items; } KINDS[] = {     /* items: h
     {"iter", 1}, {"free", 2}, {"last", 2}, {"iter_at", 2}, {"reversed_at", 2}, {"enumerate", 2}, {"zip", -1},
     {"function", -3}, {"instance", -4},
 };
-
-/* The parts of a function: its code, the function that has its globals (NULL: the region's own), what it is given (NULL
- * for nothing); cells to be filled follow. */
-enum { P_CODE, P_GLOBALS, P_DEFAULTS, P_KWDEFAULTS, P_CLOSURE, P_ANNOTATIONS, N_PARTS };
 
 /* May an item of such an object be NULL? */
 static bool may_lack(int kind)
@@ -77,6 +72,15 @@ static node *add_node(jc_recipe *r, int op)
 
 static int compile(jc_recipe *r, PyObject *spec, int depth, int inner);
 
+/* The parts of a range that is made for its iterator alone, NULL for anything else [borrowed]. */
+static PyObject *range_items(PyObject *spec)
+{
+    PyObject *name = PyTuple_Check(spec) && PyTuple_GET_SIZE(spec) == 3 ? PyTuple_GET_ITEM(spec, 1) : NULL;
+    bool range = name != NULL && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "range") == 0;
+    PyObject *items = range ? PyTuple_GET_ITEM(spec, 2) : NULL;
+    return range && PyTuple_Check(items) && PyTuple_GET_SIZE(items) == 3 ? items : NULL;
+}
+
 static int compile_build(jc_recipe *r, PyObject *spec, int depth)
 {
     const char *name;
@@ -90,13 +94,18 @@ static int compile_build(jc_recipe *r, PyObject *spec, int depth)
     }
     Py_ssize_t n = PyTuple_GET_SIZE(items);
     if (kind == n_kinds || n > INT32_MAX || (KINDS[kind].items >= 0 && n != KINDS[kind].items)
-        || (KINDS[kind].items == -2 && n % 2 != 0) || (kind == B_FUNCTION && n < N_PARTS)
+        || (KINDS[kind].items == -2 && n % 2 != 0) || (kind == B_FUNCTION && n < JC_FUNCTION_PARTS)
         || (KINDS[kind].items == -4 && n % 2 == 0)) {
         return bad("cannot build that");
     }
-    node *made = add_node(r, R_BUILD);
+    PyObject *range = kind == B_ITER ? range_items(PyTuple_GET_ITEM(items, 0)) : NULL;
+    node *made = add_node(r, range != NULL ? R_RANGE : R_BUILD);
     if (made == NULL) {
         return -1;
+    }
+    if (range != NULL) {
+        items = range;
+        n = 3;
     }
     made->kind = (uint8_t)kind;
     made->arg = (int32_t)n;
@@ -259,75 +268,6 @@ static PyObject *missing(void)
     return NULL;
 }
 
-/* Of `given`, or of the region's function where that is NULL; NULL with an exception if it is no function. */
-static PyObject *function_of(PyObject *given, PyObject *own)
-{
-    PyObject *func = given != NULL ? given : own;
-    if (func == NULL || !PyObject_TypeCheck(func, &PyFunction_Type)) {
-        PyErr_SetString(PyExc_SystemError, "jitcore: a recipe needs a function");
-        return NULL;
-    }
-    return func;
-}
-
-static PyObject *cell_of_closure(PyObject *index, PyObject *func)
-{
-    PyObject *closure = func != NULL ? PyFunction_GET_CLOSURE(func) : NULL;
-    Py_ssize_t i = func != NULL ? PyLong_AsSsize_t(index) : -1;
-    if (i >= 0 && closure != NULL && i < PyTuple_GET_SIZE(closure)) {
-        return Py_NewRef(PyTuple_GET_ITEM(closure, i));
-    }
-    if (!PyErr_Occurred()) {
-        PyErr_SetString(PyExc_SystemError, "jitcore: a recipe needs a cell that is not there");
-    }
-    return NULL;
-}
-
-static PyObject *make_function(PyObject **items, int n, PyObject *own)
-{
-    PyObject *base = function_of(items[P_GLOBALS], own);
-    bool fit = PyCode_Check(items[P_CODE]);
-    for (int i = P_DEFAULTS; i < n; i++) {
-        PyTypeObject *type = i == P_DEFAULTS || i == P_CLOSURE ? &PyTuple_Type : i < N_PARTS ? &PyDict_Type : &PyCell_Type;
-        fit = fit && (items[i] == NULL ? i < N_PARTS : Py_IS_TYPE(items[i], type));
-    }
-    Py_ssize_t n_free = fit && items[P_CLOSURE] != NULL ? PyTuple_GET_SIZE(items[P_CLOSURE]) : 0;
-    for (Py_ssize_t i = 0; i < n_free; i++) {
-        fit = fit && PyCell_Check(PyTuple_GET_ITEM(items[P_CLOSURE], i));
-    }
-    if (!fit || n_free != PyCode_GetNumFree((PyCodeObject *)items[P_CODE])) {
-        PyErr_SetString(PyExc_SystemError, "jitcore: a recipe makes a function of parts that do not fit");
-        return NULL;
-    }
-    if (base == NULL) {
-        return NULL;
-    }
-    PyObject *made = jc_function_make(items[P_CODE], PyFunction_GET_GLOBALS(base), items[P_DEFAULTS],
-                                      items[P_KWDEFAULTS], items[P_CLOSURE], items[P_ANNOTATIONS]);
-    for (int i = N_PARTS; made != NULL && i < n; i++) {
-        PyCell_Set(items[i], made);
-    }
-    return made;
-}
-
-/* An object of a class written in Python, whose attributes are set without any of its code. */
-static PyObject *make_instance(PyObject **items, int n)
-{
-    PyTypeObject *cls = (PyTypeObject *)items[0];
-    if (!PyType_Check(items[0]) || cls->tp_new != PyBaseObject_Type.tp_new) {
-        PyErr_SetString(PyExc_SystemError, "jitcore: a recipe makes an object of something else than a plain class");
-        return NULL;
-    }
-    PyObject *none = PyTuple_New(0), *made = none != NULL ? cls->tp_new(cls, none, NULL) : NULL;
-    Py_XDECREF(none);
-    for (int i = 1; made != NULL && i < n; i += 2) {
-        if (PyObject_GenericSetAttr(made, items[i], items[i + 1]) < 0) {
-            Py_CLEAR(made);
-        }
-    }
-    return made;
-}
-
 static PyObject *assemble(int kind, PyObject **items, int n, PyObject *own)
 {
     PyObject *made;
@@ -354,11 +294,11 @@ static PyObject *assemble(int kind, PyObject **items, int n, PyObject *own)
     case B_RANGE:
         return PyObject_CallFunctionObjArgs((PyObject *)&PyRange_Type, items[0], items[1], items[2], NULL);
     case B_FREE:
-        return cell_of_closure(items[0], function_of(items[1], own));
+        return jc_cell_of_closure(items[0], items[1], own);
     case B_LAST:
         return Py_NewRef(items[1]);
     case B_INSTANCE:
-        return make_instance(items, n);
+        return jc_make_instance(items, n);
     case B_ITER_AT: case B_REVERSED_AT:
         return jc_iterator_at(items[0], items[1], kind == B_REVERSED_AT);
     case B_ENUMERATE:
@@ -366,7 +306,7 @@ static PyObject *assemble(int kind, PyObject **items, int n, PyObject *own)
     case B_ZIP:
         return n > 0 ? jc_zip_of(items, n) : missing();
     case B_FUNCTION:
-        return make_function(items, n, own);
+        return jc_make_function(items, n, own);
     default:    /* B_ITER */
         return PyObject_GetIter(items[0]);
     }
@@ -430,6 +370,29 @@ static PyObject *build_object(builder *b, int kind, int n)
     return made;
 }
 
+/* The next recipe's object, an int. */
+static int build_number(builder *b, int64_t *number)
+{
+    if (b->next->op == R_INT) {
+        *number = b->out[b->next++->arg].i;
+        return 0;
+    }
+    PyObject *made = build(b);
+    if (made == NULL) {
+        return PyErr_Occurred() ? -1 : (missing(), -1);
+    }
+    *number = PyLong_AsLongLong(made);
+    Py_DECREF(made);
+    return *number == -1 && PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *build_range_iterator(builder *b)
+{
+    int64_t start, stop, step;
+    return build_number(b, &start) < 0 || build_number(b, &stop) < 0 || build_number(b, &step) < 0
+        ? NULL : jc_range_iterator_new(start, stop, step);
+}
+
 /* The next recipe's object [new]; NULL without an exception for Null. */
 static PyObject *build(builder *b)
 {
@@ -460,6 +423,8 @@ static PyObject *build(builder *b)
         return made != NULL ? made : PyErr_NoMemory();
     case R_BUILD:
         return build_object(b, n->kind, n->arg);
+    case R_RANGE:
+        return build_range_iterator(b);
     case R_MEMO:
         made = build(b);
         b->memos[n->arg] = Py_XNewRef(made);

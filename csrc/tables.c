@@ -69,6 +69,7 @@ jc_table *jc_table_make(PyCodeObject *code)
         return NULL;
     }
     t->code = code;
+    t->last_back = -2;
     t->active = true;
     t->simple = (code->co_flags & (CO_VARARGS | CO_VARKEYWORDS)) == 0;
     t->n_slots = jc_code_nslots(code);

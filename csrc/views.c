@@ -29,8 +29,21 @@ PyObject *jc_view(PyObject *base, int typenum, int nd, const int64_t *dims, cons
     return made;
 }
 
+/* jc_view where nothing can be done without the result: an exit needs it, and what was stored cannot be taken back. */
+static PyObject *jc_view_sure(PyObject *base, int typenum, int nd, const int64_t *dims, const int64_t *strides,
+                              char *data)
+{
+    PyObject *made = jc_view(base, typenum, nd, dims, strides, data);
+    if (made == NULL) {
+        Py_FatalError("jitcore: no memory to give a frame back to the interpreter");
+    }
+    return made;
+}
+
 int jc_views_symbols(PyObject *dict)
 {
-    static const jc_symbol table[] = {{"jc_view", (void *)jc_view}, {NULL, NULL}};
+    static const jc_symbol table[] = {
+        {"jc_view", (void *)jc_view}, {"jc_view_sure", (void *)jc_view_sure}, {NULL, NULL},
+    };
     return jc_symbols_put(dict, table);
 }

@@ -51,10 +51,15 @@ _BY_IDENTITY = (ModuleType, type, np.ufunc, np.dtype, type(len), type(np.ndarray
                 type(NotImplemented), type(np.mean))
 
 
+#: Operations on arrays that cannot fail for want of memory.
+_WITHOUT_MEMORY = frozenset({"dim", "stride", "view", "load", "object"})
+
+
 class Builder:
     """Grows one region.  ``block`` is the block that nodes are appended to at present."""
 
-    def __init__(self, name: str, file: str, opaque: frozenset[CodeType] = frozenset()) -> None:
+    def __init__(self, name: str, file: str, opaque: frozenset[CodeType] = frozenset(),
+                 varying: frozenset[Source] = frozenset()) -> None:
         self.graph = Graph(name, file)
         self.entry = self.graph.new_block()
         self.block: Block = self.entry
@@ -66,7 +71,7 @@ class Builder:
         #: Gives the exit of a check that fails in the present instruction.
         self.failing: Callable[[], int] = lambda: 0
         self.failing_array: Callable[[], int] = lambda: 0
-        self._opaque = opaque
+        self._opaque, self._varying = opaque, varying
         self._by_source: dict[Source, Abstract] = {}
         self._dims: dict[tuple[Source, int], Value] = {}
         self._dim_owner: dict[Value, tuple[Source, int]] = {}
@@ -102,7 +107,7 @@ class Builder:
         if kind is bool or kind is float or kind is complex or (kind is int and -2**63 <= obj < 2**63):  # type: ignore[operator]
             self.guard(Load(source, kind.__name__))
             return Scalar(self._input(parse_type(kind.__name__)), source, obj)
-        if kind is str:
+        if kind is str and source not in self._varying:
             self.guard(ValueIs(source, obj))  # type: ignore[arg-type]
             return Known(obj, source)
         if isinstance(obj, np.generic) and is_number(obj) and obj.dtype.char not in "qQ":  # np.longlong is not np.int64
@@ -195,20 +200,25 @@ class Builder:
              shape: tuple[Value, ...] = (), exit: int | None = None, **attrs: Any) -> Value:
         """Append a node with a result; ``exit=0`` is the restart exit, or for operations on numbers the exit that
         ``failing`` gives."""
+        arrays = isinstance(type, ArrayType) or type == OBJECT or any(
+            isinstance(value.type, ArrayType) for value in operands)
         if exit == 0:
-            arrays = isinstance(type, ArrayType) or type == OBJECT or any(
-                isinstance(value.type, ArrayType) for value in operands)
             exit = self.failing_array() if arrays else self.failing()
+        elif arrays and op not in _WITHOUT_MEMORY:
+            self.failing_array()
         node = self.graph.add(self.block, op, operands, type, shape=shape, exit=exit, line=self.line, **attrs)
         assert node.result is not None
         return node.result
 
-    def emit_check(self, op: str, operands: tuple[Value, ...], exit: int = 0) -> None:
-        self.graph.add(self.block, op, operands, None, exit=self.failing() if exit == 0 else exit, line=self.line)
+    def emit_check(self, op: str, operands: tuple[Value, ...], exit: int = 0, exact: bool = False) -> None:
+        """Append a check.  ``exit=0`` is the exit that ``failing`` gives, unless it is ``exact``."""
+        if exit == 0 and not exact:
+            exit = self.failing()
+        self.graph.add(self.block, op, operands, None, exit=exit, line=self.line)
 
-    def emit_effect(self, op: str, operands: tuple[Value, ...]) -> None:
+    def emit_effect(self, op: str, operands: tuple[Value, ...], exit: int | None = None) -> None:
         """Append a node that only does something."""
-        self.graph.add(self.block, op, operands, None, line=self.line)
+        self.graph.add(self.block, op, operands, None, exit=exit, line=self.line)
 
     def emit_change(self, op: str, operands: tuple[Value, ...], **attrs: Any) -> None:
         """Append a node that changes a list of the region's own, if it does not take its exit."""

@@ -232,6 +232,10 @@ class ExitMaker:
         if not value.fixed:
             raise Unbuildable("an iterator over a list", value.made_at)
         known = self._memo.get(id(value))
+        if known is None and isinstance(value.over, Range) and len(value.items) > value.position:
+            parts = [value.items[value.position], value.over.stop, value.over.step]
+            known = self._memo[id(value)] = Build("iter", (Build("range", self.all(parts)),))
+            self._keep.append(value)
         if known is None:
             known = Build("iter", (Build("tuple", self.all(value.items[value.position:])),))
             self._memo[id(value)] = known

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from jitcore.ir.dominance import reverse_postorder
 from jitcore.ir.graph import Graph, Node, Value
-from jitcore.ir.opcodes import OPCODES
+from jitcore.ir.opcodes import OPCODES, WRITES
 from jitcore.ir.types import ArrayType
 
 #: Less scalar work than this does not pay for checking guards, and for handing a frame over.
@@ -17,8 +17,8 @@ FEW, FEW_WITH_FRAME = 4, 8
 #: An operation on NumPy scalars, in operations on Python numbers.
 NUMPY_SCALAR = 4
 
-_ARITHMETIC = {"py", "ew", "cast", "splat", "iota", "reduce", "copy", "load", "store", "byte", "number",
-               "call", *(op for op in OPCODES if op.startswith("list_"))}
+_ARITHMETIC = {"py", "ew", "cast", "splat", "iota", "reduce", "copy", "load", "byte", "number", "call", *WRITES,
+               *(op for op in OPCODES if op.startswith("list_"))}
 
 
 def work_of(graph: Graph, entry: bool) -> int:
@@ -64,7 +64,7 @@ def _needed(graph: Graph, values: list[Value]) -> list[Node]:
 
 def _stores(node: Node) -> bool:
     """Whether a node is there for what it does.  A list may be changed in vain; it counts all the same."""
-    return node.op == "store" or (node.op.startswith("list_") and node.result is None)
+    return node.op in WRITES or (node.op.startswith("list_") and node.result is None)
 
 
 def _on_arrays(node: Node) -> bool:

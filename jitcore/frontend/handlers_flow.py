@@ -5,7 +5,8 @@ from jitcore.bytecode import Code, Instr
 from jitcore.frontend import iteration, lists, operations
 from jitcore.frontend.ahead import loop_ahead
 from jitcore.frontend.calls import deliver
-from jitcore.frontend.machine import MAX_TRIPS, Machine, Relooped
+from jitcore.frontend.machine import MAX_TRIPS, Machine
+from jitcore.frontend.meeting import Relooped
 from jitcore.frontend.objects import is_same, known_range
 from jitcore.frontend.protocol import Leaves, Raises, Unsupported
 from jitcore.frontend.registry import handles
@@ -56,7 +57,7 @@ def _back(m: Machine, instr: Instr) -> None:
         return
     loop = (m.frame.code.code, m.frame.code.at(_target(instr)))
     if m.meeting.is_native(loop[1]):
-        m.builder.emit_check("poll", ())
+        m.poll(_target(instr) if instr.op == "JUMP_BACKWARD" else instr.unit)
         return
     if loop in m.choices.left:
         raise Leaves("a loop on run-time values")
@@ -107,7 +108,7 @@ def _branch(m: Machine, instr: Instr, jumps_on: bool, pops: bool) -> None:
             raise Leaves("a loop on run-time values")
         if not m.meeting.is_native(loop[1]):
             raise Relooped(loop, "native")
-        m.builder.emit_check("poll", ())
+        m.poll(instr.unit)
     if not pops:
         frame.push(value)                   # the copy must hold it too
     other = m.split(found, operations.truth_hint(m, value))

@@ -45,7 +45,6 @@ def enter(m: Machine, func: Function, args: list[Abstract], kwargs: dict[str, Ab
         eater = _eater(m)
         frame.yields = Sequence("list", []) if eater in (any, all) else lists.make(m, [])
         frame.stops_at = True if eater is any else False if eater is all else None
-    m.keep_before()
     m.state.frames.append(frame)
     if func.code not in m.inlined:
         m.inlined.append(func.code)

@@ -46,7 +46,7 @@ def make(m: Machine, items: list[Abstract]) -> Abstract:
 
 def new(m: Machine, item: Type, sites: tuple[Site | None, ...] = ()) -> TypedList:
     """An empty list of run-time length."""
-    return TypedList(m.builder.emit("list_new", (), ListType(item), exit=0), sites, m.depth == 1)
+    return TypedList(m.builder.emit("list_new", (), ListType(item), exit=0), sites)
 
 
 def result(m: Machine, fn: str, operands: tuple[Value, ...], type_: ListType, sites: tuple[Site | None, ...] = ()
@@ -54,7 +54,7 @@ def result(m: Machine, fn: str, operands: tuple[Value, ...], type_: ListType, si
     """A new list that an operation on whole lists gives."""
     check_site(m)
     value = m.builder.emit("list_call", operands, type_, exit=0, fn=fn)
-    return TypedList(value, (site_of(m), *sites[1:]), m.depth == 1)
+    return TypedList(value, (site_of(m), *sites[1:]))
 
 
 def check_site(m: Machine) -> None:
@@ -80,7 +80,7 @@ def filled(m: Machine, item: Abstract, times: Value) -> TypedList:
     if learned is not None and learned.item is not None and type_key(learned.item) != type_key(kind):
         raise Unsupported("a list of items of several types")
     value = m.builder.emit("list_fill", (item_value(m, item), times), ListType(kind), exit=0)
-    return TypedList(value, (site_of(m), *inner), m.depth == 1)
+    return TypedList(value, (site_of(m), *inner))
 
 
 def item_type(m: Machine, item: Abstract) -> Type | None:
@@ -105,8 +105,6 @@ def as_item(m: Machine, l: TypedList, item: Abstract) -> Value:
         raise Relisted({item.site: Learned(l.type.item.item, l.sites[2:])})
     kind = item_type(m, item)
     if kind is not None and type_key(kind) == type_key(l.type.item):
-        if isinstance(item, TypedList) and item.outer and not l.outer:
-            m.note_change()         # it may be changed as an item of the other
         return item_value(m, item)
     if l.sites and l.sites[0] is not None:
         raise Relisted({l.sites[0]: Learned(kind, item.sites if isinstance(item, TypedList) else ())}, True)
@@ -207,7 +205,7 @@ def wrapped(m: Machine, l: TypedList, key: Abstract) -> Value:
 def item_at(m: Machine, l: TypedList, index: Value) -> Abstract:
     """The item at an index that is in range."""
     value = m.builder.emit("list_get", (l.value, index), l.type.item)
-    return TypedList(value, l.sites[1:], l.outer) if isinstance(l.type.item, ListType) else Scalar(value)
+    return TypedList(value, l.sites[1:]) if isinstance(l.type.item, ListType) else Scalar(value)
 
 
 def getitem(m: Machine, l: TypedList, key: Abstract) -> Abstract:
@@ -241,7 +239,7 @@ def setitem(m: Machine, l: TypedList, key: Abstract, value: Abstract) -> None:
     if isinstance(key, Slice):
         raise Unsupported("a store into a slice of a list")
     item, index = as_item(m, l, value), wrapped(m, l, key)
-    changes(m, l)
+    m.note_change(l)
     m.builder.emit_effect("list_set", (l.value, item, index))
 
 
@@ -253,24 +251,18 @@ def delitem(m: Machine, l: TypedList, key: Abstract) -> None:
             raise Unsupported("deletion of a slice with steps")
         parts = limits(m, key)
         m.builder.emit_change("list_call", (l.value, *parts), fn="delete")
-        changes(m, l)
+        m.note_change(l)
         return
     index = wrapped(m, l, key)
-    changes(m, l)
+    m.note_change(l)
     m.builder.emit_effect("list_pop", (l.value, index))
-
-
-def changes(m: Machine, l: TypedList) -> None:
-    """``l`` is about to be changed.  A call that is inlined cannot be done once more if the list was there before."""
-    if l.outer:
-        m.note_change()
 
 
 def append(m: Machine, l: TypedList, item: Abstract) -> None:
     """``l.append(item)``."""
     value = as_item(m, l, item)
     m.builder.emit_change("list_append", (l.value, value))
-    changes(m, l)
+    m.note_change(l)
 
 
 def truth(m: Machine, l: TypedList) -> Value:
@@ -326,7 +318,7 @@ def extend(m: Machine, l: TypedList, other: Abstract) -> None:
     if found is None:
         raise Unsupported("a list that is extended by an object")
     m.builder.emit_change("list_call", (l.value, found[1].value), fn="extend")
-    changes(m, l)
+    m.note_change(l)
 
 
 def equal(m: Machine, a: Abstract, b: Abstract) -> Abstract | None:
@@ -409,7 +401,7 @@ def sort(m: Machine, l: TypedList, kwargs: dict[str, Abstract]) -> None:
     if l.type.item not in (INT, FLOAT):
         raise Unsupported("sorting of such items")
     m.builder.emit_change("list_call", (l.value, m.builder.const(reverse.obj)), fn="sort")
-    changes(m, l)
+    m.note_change(l)
 
 
 def call_method(m: Machine, l: TypedList, name: str, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
@@ -424,7 +416,7 @@ def call_method(m: Machine, l: TypedList, name: str, args: list[Abstract], kwarg
     elif name == "pop" and len(args) <= 1:
         index = wrapped(m, l, args[0] if args else Known(-1))
         found = item_at(m, l, index)
-        changes(m, l)
+        m.note_change(l)
         m.builder.emit_effect("list_pop", (l.value, index))
         return found
     elif name == "extend" and len(args) == 1:
@@ -434,13 +426,13 @@ def call_method(m: Machine, l: TypedList, name: str, args: list[Abstract], kwarg
         if number_type(at) != INT:
             raise Unsupported("an index that is no int")
         m.builder.emit_change("list_call", (l.value, m.builder.as_value(at), item), fn="insert")
-        changes(m, l)
+        m.note_change(l)
     elif name == "reverse" and not args:
         m.builder.emit_change("list_call", (l.value,), fn="reverse")
-        changes(m, l)
+        m.note_change(l)
     elif name == "clear" and not args:
         m.builder.emit_change("list_call", (l.value, m.builder.const(0), m.builder.const(HIGHEST)), fn="delete")
-        changes(m, l)
+        m.note_change(l)
     elif name == "copy" and not args:
         return copy(m, l)
     elif name == "count" and len(args) == 1:

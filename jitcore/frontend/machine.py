@@ -15,10 +15,11 @@ from jitcore.errors import REASONS
 from jitcore.frontend import exceptions
 from jitcore.frontend.adoption import Adopted
 from jitcore.frontend.builder import Builder, CannotPin
+from jitcore.frontend.checkpoints import exit_at_jump, exit_to, take
 from jitcore.frontend.exits import ExitMaker, Unbuildable
 from jitcore.frontend.learning import Learned, Site
-from jitcore.frontend.matching import places_of
-from jitcore.frontend.meeting import Meeting, Relooped
+from jitcore.frontend.matching import owner_of
+from jitcore.frontend.meeting import Meeting
 from jitcore.frontend.protocol import Leaves, Raises, Unsupported
 from jitcore.frontend.registry import HANDLERS, LEFT
 from jitcore.frontend.sites import site
@@ -27,6 +28,7 @@ from jitcore.frontend.state import Frame, State
 from jitcore.frontend.values import (
     UNBOUND,
     Abstract,
+    Array,
     Iterator,
     Known,
     Lazy,
@@ -109,8 +111,8 @@ class Machine:
         self.meeting = Meeting(self)
         self.adopted = Adopted(builder)
         self._ended = False
+        self._announced: dict[Block, int] = {}
         self._before: tuple[list[Abstract], list[Abstract]] = ([], [])
-        self._failing: int | None = None
         builder.failing, builder.failing_array = self.failing, self.failing_array
         self._paths = 1
         self._steps = 0
@@ -147,9 +149,11 @@ class Machine:
         self.builder.line = frames[0].instr.line
         self._steps += 1
         stack = frame.stack[:]
-        self._failing = None
         if not instr.mid:
             self._before = (frame.locals[:], stack)
+            if (self.meeting.active or self.state.stored) and (
+                    self.state.checkpoint is None or self.state.checkpoint.exit == 0):
+                self.state.checkpoint = take(self.state)
         try:
             if self._steps > MAX_INSTRUCTIONS:
                 raise Refused(REASONS["budget"], frames[0].instr.line, "budget")
@@ -277,65 +281,50 @@ class Machine:
         self._ended = True
 
     def failing(self) -> int:
-        """The exit for a check of the present instruction: from the first loop on, a region that fails late should not
-        begin anew, so it leaves in front of the instruction (of the call, in an inlined one)."""
+        """The exit for what fails in the present instruction: the restart, or from the first loop and the first store
+        on the last checkpoint.  A region that fails late should not begin anew, and after a store it must not."""
         if not self.meeting.active and not self.state.stored:
             return 0
-        if self._failing is None:
-            self._failing = self._exit_before()
-            if self._failing == 0 and self.state.stored:
-                self._failing = None
-                raise Unsupported("a check behind a store that cannot be undone")
-        return self._failing
+        exit = self._to_checkpoint()
+        if exit == 0 and self.state.stored:
+            raise Unsupported("a check behind a store that cannot be undone")
+        return exit
 
     def failing_array(self) -> int:
-        """The exit for a check that a fused loop nest makes: it may be made late, so only the restart is right."""
-        if self.state.stored:
-            raise Unsupported("an array operation behind a store")
-        return 0
+        """``failing`` for an operation on whole arrays: the exit is announced to what is made of it later."""
+        exit = self.failing()
+        if exit and self._announced.get(self.builder.block) != exit:
+            self._announced[self.builder.block] = exit
+            self.builder.emit_check("point", (), exit)
+        return exit
 
-    def note_store(self) -> None:
-        """The present instruction stores into an array that is visible outside."""
-        self.state.stored = True
-        if self.depth > 1:
-            self.state.before = None        # the call cannot be done once more
+    def note_store(self, target: Array, own: bool) -> None:
+        """The present instruction stores into an array; ``own``: one that nothing outside can see."""
+        state, owner = self.state, owner_of(target)
+        state.stored |= not own
+        if not own or state.checkpoint is None or owner in state.checkpoint.held:
+            state.checkpoint = None
 
-    def note_change(self) -> None:
-        """The present instruction changes a list that was there before the call that is being inlined."""
-        if self.depth > 1:
-            self.state.before = None        # the call cannot be done once more
+    def note_change(self, l: TypedList) -> None:
+        """The present instruction changes a list: one that the last checkpoint may hold ends that."""
+        point, node = self.state.checkpoint, l.value.node
+        if point is None or l.value in point.held or node is None or node.op not in ("list_new", "list_fill"):
+            self.state.checkpoint = None
 
-    def keep_before(self) -> None:
-        """Remember the state before a call that is about to be inlined into the region's own frame."""
+    def _to_checkpoint(self) -> int:
+        """The exit that leads to the last checkpoint; 0 where there is none."""
+        point = self.state.checkpoint
+        return 0 if point is None else exit_to(self.builder, point, self.first_free)
+
+    def poll(self, next_unit: int) -> None:
+        """A look at pending events at a jump back.  It leaves there; where it is another thread's turn alone, the
+        dispatcher goes on at ``next_unit`` with all inputs read anew."""
+        exit = self.failing()
         if self.depth == 1:
-            self.state.before = None
-            for _, value in places_of(self.state):
-                if isinstance(value, TypedList):
-                    value.outer = True
-            if self.meeting.active:
-                frame = self.frame
-                locals, stack = frame.locals, frame.stack
-                frame.locals, frame.stack = self._before
-                self.state.before = self.state.clone()
-                frame.locals, frame.stack = locals, stack
-
-    def _exit_before(self) -> int:
-        frame = self.state.frames[0]
-        if self.depth == 1:
-            locals, stack = self._before
-        elif self.state.before is not None:
-            frame = self.state.before.frames[0]
-            locals, stack = frame.locals, frame.stack
-        else:
-            return self._exit_inside()
-        maker = ExitMaker(self.builder)
-        try:
-            exit = Exit("leave", (), frame.instr.unit, frame.instr.unit, maker.slots(locals, self.first_free),
-                        maker.stack(stack), reason="the interpreter decides", line=frame.instr.line)
-        except Unbuildable:
-            return 0
-        exit.values = maker.values
-        return self.builder.graph.add_exit(exit)
+            exit = exit_at_jump(self.builder, self.frame, *self._before, next_unit, self.first_free)
+        if exit == 0 and self.state.stored:
+            raise Unsupported("a look at pending events behind a store that cannot be undone")
+        self.builder.emit_check("poll", (), exit, exact=True)
 
     def catch(self, error: Raised) -> bool:
         """Raise ``error`` in the running frame: True if the path goes on in a handler of its frames, else nothing has
@@ -357,27 +346,6 @@ class Machine:
         self.raising.setdefault(error.made_at, cut)
         self.end(0)
 
-    def _exit_inside(self) -> int:
-        """An exit inside inlined calls, in front of the innermost frame's instruction; 0 if there is none."""
-        own, *inner = self.state.frames
-        maker = ExitMaker(self.builder)
-        try:
-            exit = Exit("leave", (), own.instr.unit, own.instr.next_unit, maker.slots(own.locals, self.first_free),
-                        maker.stack(own.stack), reason="the interpreter decides", line=own.instr.line)
-            for frame, caller in zip(inner, self.state.frames):
-                if not _is_plain_call(frame, caller):
-                    return 0
-                last = frame is inner[-1]
-                locals, stack = self._before if last else (frame.locals, frame.stack)
-                recipes = [*maker.slots(locals, len(locals)), *maker.stack(stack)]
-                exit.inner += (maker.make(frame.func), *recipes)
-                instr = frame.instr
-                exit.frames += ((len(locals), len(stack), instr.unit, instr.unit if last else instr.next_unit),)
-        except Unbuildable:
-            return 0
-        exit.values = maker.values
-        return self.builder.graph.add_exit(exit)
-
     def _give_up_raising(self, frame: Frame, instr: Instr) -> None:
         """An exception is being made.  In an inlined call nothing has happened yet: the interpreter does that call."""
         reason = "an exception is raised"
@@ -385,7 +353,7 @@ class Machine:
         if back is not None:
             self.raising.setdefault(self.outer_unit, Cut(reason, frame.file, frame.line))
             self.end(back)
-        elif self.depth == 1 and self.meeting.active and not instr.mid and (exit := self._exit_before()) > 0:
+        elif self.depth == 1 and self.meeting.active and not instr.mid and (exit := self._to_checkpoint()) > 0:
             self._note(frame, reason, "unsupported")
             self.end(exit)
         else:
@@ -394,14 +362,11 @@ class Machine:
     def _way_back(self) -> int | None:
         """An exit to where the interpreter can do the present instruction, or the whole call, itself."""
         if not self.state.stored:
-            return 0
-        return self._exit_before() or None
+            return self._to_checkpoint() if self.meeting.active else 0
+        return self._to_checkpoint() or None
 
     def _give_up(self, frame: Frame, instr: Instr, reason: str, leave: bool) -> None:
         """The instruction cannot be in the region: end the path there, or cut the inlined call it is in."""
-        if self.state.frames[0].loops:
-            first = self.state.frames[0].loops[0][0]
-            raise Relooped((self.state.frames[0].code.code, first), "left")
         if self.depth > 1:
             raise Restart(self.outer_unit, Cut(reason, frame.file, frame.line))
         cut = self.cuts.get(instr.unit)
@@ -452,10 +417,3 @@ _LOOPS = ("GET_ITER", "FOR_ITER", "JUMP_BACKWARD")
 
 def _no_exit() -> int:
     return 0
-
-
-def _is_plain_call(frame: Frame, caller: Frame) -> bool:
-    """Whether an inlined call can be made a call of the interpreter's: its result is pushed, and that is all."""
-    following = caller.code.instructions[caller.index]
-    return frame.deliver == "push" and frame.yields is None and frame.making is None and frame.code.is_function and (
-        not following.mid)

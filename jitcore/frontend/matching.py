@@ -126,9 +126,11 @@ class _Comparison:
 
     def pair(self, a: Abstract, b: Abstract, at: Place) -> None:
         a, b = plain(a), plain(b)
-        if a is b and (a.source is not None or (type(a) not in _PARTS and not isinstance(a, Array))):
+        if a.source is not None and (a is b or a.source == b.source):
+            if isinstance(a, (Array, Lazy)):        # elsewhere one of them may stand for another array
+                self.seen(a, b)
             return
-        if a.source is not None and a.source == b.source:
+        if a is b and type(a) not in _PARTS and not isinstance(a, Array):
             return
         if (type_a := number_type(a)) is not None:
             self.numbers(a, b, type_a, at)
@@ -137,7 +139,7 @@ class _Comparison:
             raise Different
         if isinstance(a, TypedList):
             assert isinstance(b, TypedList)
-            if type_key(a.type) != type_key(b.type) or a.outer is not b.outer:
+            if type_key(a.type) != type_key(b.type):
                 raise Different
             if a.value is not b.value:
                 self.found.add(at)
@@ -147,11 +149,8 @@ class _Comparison:
             if a.obj is not b.obj and not (type(a.obj) in (str, bytes, tuple) and same_value(a.obj, b.obj)):
                 raise Different
             return
-        if id(a) in self._pairs or id(b) in self._back:
-            if self._pairs.get(id(a)) is not b or self._back.get(id(b)) is not a:
-                raise Different
+        if self.seen(a, b):
             return
-        self._pairs[id(a)], self._back[id(b)] = b, a
         if isinstance(a, Array):
             assert isinstance(b, Array)
             self.arrays(a, b, at)
@@ -168,6 +167,15 @@ class _Comparison:
                 self.parts(getattr(a, part), getattr(b, part), (*at, part))
         elif a is not b:
             raise Different
+
+    def seen(self, a: Abstract, b: Abstract) -> bool:
+        """Whether the two have been met as a pair; they must not have been met with others."""
+        if id(a) in self._pairs or id(b) in self._back:
+            if self._pairs.get(id(a)) is not b or self._back.get(id(b)) is not a:
+                raise Different
+            return True
+        self._pairs[id(a)], self._back[id(b)] = b, a
+        return False
 
     def numbers(self, a: Abstract, b: Abstract, type_a: ScalarType, at: Place) -> None:
         type_b = number_type(b)
@@ -187,8 +195,9 @@ class _Comparison:
         self.found.add(at)
         if is_free(a) and not is_free(b):
             self.found.add((*at, "h"))
-        for axis, (x, y) in enumerate(zip(a.shape, b.shape)):
-            if self.builder.canonical(x) is not self.builder.canonical(y):
+        for axis, (x, y, p, q) in enumerate(zip(a.shape, b.shape, a.hint, b.hint)):
+            x, y = self.builder.canonical(x), self.builder.canonical(y)
+            if x is not y and self.builder.unify(x, y, p, q) is None:
                 self.found.add((*at, "d", axis))
 
 
@@ -297,6 +306,17 @@ def places_of(state: State) -> Iterable[tuple[Place, Abstract]]:
     return found
 
 
+def owner_of(array: Array) -> Value:
+    """The value of the array that owns the memory, as far as the region knows."""
+    return (array.base if array.base is not None else array).value
+
+
+def owners_of(state: State) -> frozenset[Value]:
+    """The owners of all arrays of a state, and its lists."""
+    return frozenset(owner_of(value) if isinstance(value, Array) else value.value for _, value in places_of(state)
+                     if isinstance(value, (Array, TypedList)))
+
+
 def generalise(builder: Builder, block: Block, state: State, places: set[Place]) -> list[Place]:
     """Puts parameters of ``block`` into ``places`` of ``state``; gives the places in the order of the parameters."""
     order: list[Place] = []
@@ -310,7 +330,7 @@ def generalise(builder: Builder, block: Block, state: State, places: set[Place])
             return Scalar(builder.graph.add_param(block, kind))
         if isinstance(value, TypedList):
             order.append(at)
-            return TypedList(builder.graph.add_param(block, value.type), value.sites, value.outer)
+            return TypedList(builder.graph.add_param(block, value.type), value.sites)
         assert isinstance(value, Array)
         shape = list(value.shape)
         for axis in range(len(shape)):
@@ -319,7 +339,8 @@ def generalise(builder: Builder, block: Block, state: State, places: set[Place])
                 shape[axis] = builder.graph.add_param(block, INT)
         order.append(at)
         param = builder.graph.add_param(block, value.type, tuple(shape))
-        new = Array(param, None, None, None, value.readonly)
+        hint = tuple(None if (*at, "d", axis) in places else n for axis, n in enumerate(value.hint))
+        new = Array(param, None, hint, None, value.readonly)
         new.shared = not is_free(value) or (*at, "h") in places
         return new
 

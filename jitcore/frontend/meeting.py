@@ -21,6 +21,7 @@ from jitcore.frontend.matching import Place, arguments, differences, generalise,
 from jitcore.frontend.state import Frame, State
 from jitcore.frontend.values import UNBOUND, Lazy, LoopIterator
 from jitcore.ir.graph import Block
+from jitcore.ir.types import ScalarType
 
 if TYPE_CHECKING:
     from jitcore.frontend.machine import Machine
@@ -117,8 +118,9 @@ class Meeting:
                        if all(w.state.facts.get(cond) is held for w in group)}
         state.unlikely = all(w.state.unlikely for w in group)
         state.stored = any(w.state.stored for w in group)
-        if any(w.state.before is not state.before for w in group):
-            state.before = None
+        if any(not isinstance(param.type, ScalarType) for param in block.params) or any(
+                w.state.checkpoint is not state.checkpoint for w in group):
+            state.checkpoint = None
         for path in group:
             self.m.builder.block = path.block
             self.m.jump(block, arguments(self.m.builder, path.state, order))
@@ -168,7 +170,6 @@ class Meeting:
         """The running path comes to a loop's first instruction: from outside, or once more."""
         m, first = self.m, frame.index
         self.active = True
-        m.state.before = None       # a later trip may have stored or changed a list: the call it is in is not made anew
         while frame.loops and frame.loops[-1][0] == first:
             frame.loops = frame.loops[:-1]
         self._drop_dead(frame, facts.live[first], -1)
@@ -196,6 +197,7 @@ class Meeting:
         new = m.state.clone()
         self._numbers += 1
         order = generalise(m.builder, block, new, wanted)
+        new.checkpoint = None
         version = _Version(block, new.clone(), order, self._numbers)
         versions.append(version)
         m.jump(block, arguments(m.builder, m.state, order))

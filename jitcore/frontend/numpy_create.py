@@ -13,13 +13,14 @@ import numpy as np
 
 from jitcore.frontend import list_makers
 from jitcore.frontend.numpy_args import bind, is_absent, is_const, items_of, known_int, require_const
-from jitcore.frontend.numpy_elementwise import apply, as_dtype, cast, element, is_array_like, type_of, update, wrap
+from jitcore.frontend.numpy_elementwise import apply, as_dtype, cast, element, is_array_like, type_of, wrap
 from jitcore.frontend.numpy_methods import converted, copied, order_of
 from jitcore.frontend.numpy_ops import known_dtype
 from jitcore.frontend.numpy_shapes import all_equal, lengths_of, new_array
+from jitcore.frontend.numpy_store import update
 from jitcore.frontend.numpy_views import length_argument, make_view, strides_of
 from jitcore.frontend.protocol import Unsupported
-from jitcore.frontend.values import Abstract, Array, Known, Scalar, TypedList
+from jitcore.frontend.values import Abstract, Array, Known, Scalar, TypedList, is_free
 from jitcore.ir.graph import Value
 from jitcore.ir.types import BOOL, FLOAT, INT, array, strong
 from jitcore.ops.table import OPS
@@ -295,9 +296,6 @@ _KINDS = "biufc"
 
 def only_element(m: Any, source: Array) -> Scalar:
     """The element of an array whose lengths are all 1."""
-    node = source.value.node
-    if node is not None and node.op == "splat":
-        return Scalar(node.operands[0])
     at = (lengths_of(m).const(0),) * source.type.ndim
     return Scalar(m.builder.emit("load", (source.value, *at), strong(source.type.dtype)))
 
@@ -319,27 +317,28 @@ def store(m: Any, target: Array, source: Abstract, casting: str) -> None:
     if not isinstance(source, Array):
         update(m, target, as_dtype(m, source, dtype), "unsafe")
         return
-    update(m, target, _spread(m, cast(m, source.value, dtype), source, target), "unsafe")
+    value = cast(m, source.value, dtype)
+    spread = _spread(m, value, source, target) if is_free(target) else None
+    update(m, target, value if spread is None else spread, "unsafe")
 
 
-def _spread(m: Any, value: Value, source: Array, target: Array) -> Value:
-    """A copy of ``value`` broadcast to the shape of ``target``, in its memory order."""
+def _spread(m: Any, value: Value, source: Array, target: Array) -> Value | None:
+    """A copy of ``value`` broadcast to the shape of ``target``, in its memory order; None where that is not known."""
     lengths = lengths_of(m)
+    if source.type.ndim > target.type.ndim or target.type.layout == "A":
+        return None
     lengths.broadcast([lengths.shape(source), lengths.shape(target)])
     before, after = lengths.shape(source), lengths.shape(target)
-    if len(before) > len(after):
-        raise Unsupported("a value of more axes than its place")
-    order = target.type.layout
     if not all_equal(before, after):
         strides = strides_of(m, Array(value))
         spread = [lengths.const(0)] * (len(after) - len(before))
         for a, b, stride in zip(before, after[len(after) - len(before):], strides):
             if a is not b and lengths.number(a) != 1:
-                raise Unsupported("a broadcast store of lengths that are not known")
+                return None
             spread.append(lengths.const(0) if a is not b else stride)
         value = make_view(m, Array(value), "broadcast", None, after, spread, "A").value
-    kind = array(target.type.dtype, target.type.ndim, order)
-    return m.builder.emit("copy", (value,), kind, shape=after, order=order if order in "CF" else "K")
+    order = target.type.layout
+    return m.builder.emit("copy", (value,), array(target.type.dtype, target.type.ndim, order), shape=after, order=order)
 
 
 __all__ = ["arange", "as_array", "asarray", "ascontiguousarray", "copyto", "empty", "empty_like",

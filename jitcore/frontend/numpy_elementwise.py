@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.frontend.numpy_shapes import all_equal, lengths_of, new_array
+from jitcore.frontend.numpy_shapes import lengths_of, new_array
 from jitcore.frontend.protocol import Unsupported
 from jitcore.frontend.values import Abstract, Array, Known, Scalar, is_number
 from jitcore.frontend.values import Sequence as Items
@@ -206,48 +206,6 @@ def guess(function: Any, *operands: Abstract) -> Any:
 def wrap(m: Any, value: Value) -> Abstract:
     """The abstract result of a node: a scalar, or an array made inside."""
     return new_array(m, value) if isinstance(value.type, ArrayType) else Scalar(value)
-
-
-def _ordered_like(value: Value, out: Value) -> bool:
-    """Whether ``value`` has the memory order of ``out`` whatever that is: it was computed, elementwise and over the
-    same lengths, from ``out`` and scalars alone (NumPy's K order of an array that it allocated itself is its own)."""
-    node = value.node
-    if value is out:
-        return True
-    if node is None or node.op not in ("ew", "cast") or value.shape != out.shape:
-        return False
-    arrays = [operand for operand in node.operands if isinstance(operand.type, ArrayType)]
-    return bool(arrays) and all(_ordered_like(operand, out) for operand in arrays)
-
-
-def update(m: Any, out: Array, value: Value, casting: Any = "same_kind") -> Abstract:
-    """``out[...] = value`` for an array made inside the region: its content is replaced.
-
-    ``value`` (a scalar, or an array of the shape of ``out``) must convert under ``casting``.
-    """
-    if out.source is not None or out.shared or out.base is not None or out.readonly:
-        raise Unsupported("a store into an array that is visible outside")
-    kind = value.type
-    assert isinstance(kind, (ScalarType, ArrayType))
-    if not np.can_cast(kind.dtype, out.type.dtype, casting):
-        raise Unsupported("a result that does not convert to the output's dtype")
-    lengths = lengths_of(m)
-    target = lengths.shape(out)
-    if isinstance(kind, ScalarType):
-        if out.type.layout == "A":
-            raise Unsupported("a store into an array of unknown memory order")
-        out.value = m.builder.emit("splat", (cast(m, value, out.type.dtype),), out.type, shape=target)
-        return out
-    if kind.layout != out.type.layout or (kind.layout == "A" and not _ordered_like(value, out.value)):
-        raise Unsupported("a store into an array of another memory order")
-    if kind.ndim != out.type.ndim or not all_equal(lengths.broadcast([value.shape, target]), lengths.shape(out)):
-        raise Unsupported("a result of another shape than the output")
-    for a, b in zip(value.shape, out.shape):
-        if lengths.number(a) == 1 and lengths.number(b) != 1:
-            raise Unsupported("a result of another shape than the output")
-        lengths.require_equal(a, b)
-    out.value = cast(m, value, out.type.dtype)
-    return out
 
 
 def as_own_array(m: Any, value: Value) -> Array:

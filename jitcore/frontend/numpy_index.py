@@ -1,8 +1,8 @@
 """Subscripts of arrays: basic indexing as views and loads.
 
-Job: ``getitem`` and ``setitem`` for integers, slices, ``...`` and ``None``.  Invariants: clamping is that of
-``slice.indices``; an integer out of range takes the restart exit, so NumPy raises; lengths are canonical
-(``x[1:]`` and ``x[:-1]`` have the same length value).  Masks, integer arrays and anything else raise
+Job: ``getitem`` and ``setitem`` for integers, slices, ``...`` and ``None``; stores through masks.
+Invariants: clamping is that of ``slice.indices``; an integer out of range exits, so NumPy raises; lengths are canonical
+(``x[1:]`` and ``x[:-1]`` have the same length value).  Other masks, integer arrays and anything else raise
 ``Unsupported``.  Called by the machine's handlers.
 """
 from __future__ import annotations
@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 
 from jitcore.frontend.numpy_args import items_of, known_int
-from jitcore.frontend.numpy_elementwise import as_dtype, cast, type_of, update
+from jitcore.frontend.numpy_elementwise import as_dtype, element, emit, type_of
 from jitcore.frontend.numpy_shapes import lengths_of
+from jitcore.frontend.numpy_store import store_number, update
 from jitcore.frontend.numpy_views import make_view, strides_of
 from jitcore.frontend.protocol import Unsupported
 from jitcore.frontend.values import Abstract, Array, Known, Scalar, Slice, is_free
 from jitcore.ir.graph import Value
 from jitcore.ir.types import INT, strong
+from jitcore.ops.table import OPS
 
 
 @dataclass
@@ -91,7 +93,7 @@ def wrapped(m: Any, value: Abstract, length: Value) -> Value:
     i, n = lengths.number(index), lengths.number(length)
     if i is not None and n is not None:
         return lengths.const(i % n)
-    return m.builder.emit("wrap", (index, length), INT, exit=0)
+    return lengths.wrap(index, length)
 
 
 # -- slices -----------------------------------------------------------------------------------------
@@ -163,12 +165,17 @@ def getitem(m: Any, array: Abstract, index: Abstract) -> Abstract:
         raise Unsupported("an item of a scalar")
     type_of(array)
     parts, dots = parts_of(m, array, index)
-    lengths = lengths_of(m)
-    before = lengths.shape(array)
     if not dots and all(part.kind == "int" for part in parts):
+        before = lengths_of(m).shape(array)
         at = [wrapped(m, part.value, length) for part, length in zip(parts, before) if part.value is not None]
         return Scalar(m.builder.emit("load", (array.value, *at), strong(array.type.dtype)))
-    old = strides_of(m, array)
+    return _view(m, array, parts, True)
+
+
+def _view(m: Any, array: Array, parts: list[Part], kept: bool) -> Array:
+    """The view that an index gives.  ``kept``: others may keep it; else it is for the present instruction only."""
+    lengths = lengths_of(m)
+    before, old = lengths.shape(array), strides_of(m, array)
     shape: list[Value] = []
     strides: list[Value] = []
     offset = lengths.const(0)
@@ -197,7 +204,7 @@ def getitem(m: Any, array: Abstract, index: Abstract) -> Abstract:
             shape.append(count)
             strides.append(stride if step == 1 else lengths.idx("mul", stride, lengths.const(step)))
             steps.append(("full" if whole else "slice", step == 1))
-    return make_view(m, array, "slice", _shown(parts), shape, strides, _layout(array, steps, len(shape)), offset)
+    return make_view(m, array, "slice", _shown(parts), shape, strides, _layout(array, steps, len(shape)), offset, kept)
 
 
 def item_at(m: Any, array: Array, index: Value) -> Abstract:
@@ -233,48 +240,46 @@ def _shown(parts: list[Part]) -> str:
 
 # -- writing ------------------------------------------------------------------------------------------
 def setitem(m: Any, array: Abstract, index: Abstract, value: Abstract) -> None:
-    """``array[index] = value`` where the index names all of an array that was made inside and has no view."""
-    array, value = m.force(array), m.force(value)
+    """``array[index] = value`` for integers, slices, ``...``, ``None``, and a mask of the array's shape."""
+    array, index, value = m.force(array), m.force(index), m.force(value)
     if not isinstance(array, Array):
         raise Unsupported("an item of a scalar")
-    type_of(array), type_of(value)
-    parts, _ = parts_of(m, array, index)
-    lengths = lengths_of(m)
-    for part, length in zip(parts, lengths.shape(array)):
-        whole = part.kind == "full" or (
-            isinstance(part.value, Slice) and sliced(m, part.value, length)[1:] == (length, 1))
-        if not whole:
-            raise Unsupported("a store into a part of an array")
-    if isinstance(value, Array):
-        lengths.shape(value)
-        source = cast(m, value.value, array.type.dtype)
-        update(m, array, m.builder.emit("copy", (source,), source.type, shape=source.shape, order="K")
-               if source is value.value else source)
-    else:
-        update(m, array, as_dtype(m, value, array.type.dtype))
-
-
-def is_element(m: Any, array: Array, index: Abstract) -> bool:
-    """Whether ``array[index]`` names one element."""
+    kind, given = type_of(array), type_of(value)
+    if isinstance(index, Array) and type_of(index).dtype.kind == "b" and index.type.ndim == array.type.ndim:
+        _set_masked(m, array, index, value)
+        return
     parts, dots = parts_of(m, array, index)
-    return not dots and all(part.kind == "int" for part in parts)
+    if not dots and all(part.kind == "int" for part in parts):
+        if isinstance(value, Array):
+            raise Unsupported("an array stored into an element")
+        at = [wrapped(m, part.value, length) for part, length in zip(parts, lengths_of(m).shape(array))
+              if part.value is not None]
+        store_number(m, array, as_dtype(m, value, kind.dtype), tuple(at))
+        return
+    shape = lengths_of(m).shape(array)
+    whole = all(part.kind == "full" or (isinstance(part.value, Slice) and
+                                        sliced(m, part.value, length)[1:] == (length, 1))
+                for part, length in zip(parts, shape))
+    target = array if whole and len(parts) == len(shape) else _view(m, array, parts, False)
+    if not isinstance(value, Array):
+        update(m, target, as_dtype(m, value, kind.dtype), "unsafe")
+        return
+    lengths_of(m).shape(value)                  # notes the hints
+    source = value.value
+    if is_free(target) and given.dtype == kind.dtype:       # the value becomes the content: not that of both
+        source = m.builder.emit("copy", (source,), value.type, shape=source.shape, order="K")
+    update(m, target, source, "unsafe")
 
 
-def is_own(array: Array) -> bool:
-    """Whether nothing outside can see the array: a store into it is no effect of the region's."""
-    return is_free(array) and array.value.node is not None and array.value.node.op != "call"
-
-
-def store_element(m: Any, array: Array, index: Abstract, value: Abstract) -> None:
-    """``array[index] = value`` for one element; ``value`` is converted as NumPy does, or the store is left alone."""
-    type_of(array), type_of(value)
-    if array.readonly or isinstance(value, Array):
-        raise Unsupported("a store that NumPy itself has to do")
-    parts, _ = parts_of(m, array, index)
-    at = [wrapped(m, part.value, length) for part, length in zip(parts, lengths_of(m).shape(array))
-          if part.value is not None]
-    number = as_dtype(m, value, array.type.dtype)
-    if not is_own(array):
-        m.builder.require_writable(array)
-        m.note_store()
-    m.builder.emit_effect("store", (array.value, number, *at))
+def _set_masked(m: Any, array: Array, mask: Array, value: Abstract) -> None:
+    """``array[mask] = number``: every element is written, those outside the mask as they were."""
+    kind = type_of(array)
+    if isinstance(value, Array) and value.type.ndim:
+        raise Unsupported("an array stored through a mask")
+    lengths = lengths_of(m)
+    for a, b in zip(lengths.shape(mask), lengths.shape(array)):
+        lengths.require_equal(a, b)
+    char = kind.dtype.char
+    chosen = emit(m, OPS["where"], f"?{char}{char}->{char}",
+                  (mask.value, as_dtype(m, element(m, value), kind.dtype), array.value), lengths.shape(array))
+    update(m, array, chosen)

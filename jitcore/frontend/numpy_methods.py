@@ -15,12 +15,13 @@ from numpy._core import _methods
 
 from jitcore.frontend import list_makers
 from jitcore.frontend.numpy_args import bind, flag, is_absent, is_const, items_of, known_int, normalized, require_const
-from jitcore.frontend.numpy_elementwise import apply, as_dtype, cast, element, find_op, results, type_of, update, wrap
+from jitcore.frontend.numpy_elementwise import apply, as_dtype, cast, element, find_op, results, type_of, wrap
 from jitcore.frontend.numpy_matmul import call_node, matmul
 from jitcore.frontend.numpy_ops import call_ufunc, known_dtype
 from jitcore.frontend.numpy_reduce import reduce
 from jitcore.frontend.numpy_scalars import weak
 from jitcore.frontend.numpy_shapes import lengths_of, new_array
+from jitcore.frontend.numpy_store import update
 from jitcore.frontend.numpy_views import reshape, squeeze, transpose
 from jitcore.frontend.protocol import Redirect, Unsupported
 from jitcore.frontend.values import Abstract, Array, Known, NativeMethod, Scalar

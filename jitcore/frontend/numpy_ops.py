@@ -21,9 +21,9 @@ from jitcore.frontend.numpy_elementwise import (
     is_array_like,
     results,
     type_of,
-    update,
 )
 from jitcore.frontend.numpy_matmul import matmul
+from jitcore.frontend.numpy_store import update
 from jitcore.frontend.protocol import Unsupported
 from jitcore.frontend.values import Abstract, Array, Known, Scalar, Sequence
 from jitcore.ir.types import BOOL
@@ -46,8 +46,6 @@ def binary(m: Any, op: str, a: Abstract, b: Abstract, inplace: bool = False) -> 
     arrays = isinstance(a, Array) or isinstance(b, Array)
     if op == "divmod":
         return Sequence("tuple", [binary(m, "floordiv", a, b), binary(m, "mod", a, b)])
-    if inplace and isinstance(a, Array) and (a.source is not None or a.shared or a.base is not None):
-        raise Unsupported("an in-place operation on an array that is visible outside")
     if op == "matmul":
         if inplace:
             raise Unsupported("an in-place matrix product")
@@ -159,8 +157,8 @@ def call_ufunc(m: Any, ufunc: np.ufunc, args: list[Abstract], kwargs: dict[str, 
     if ufunc.nout != 1 or len(outs) != 1:
         raise Unsupported("several outputs")
     out = outs[0]
-    if not isinstance(out, Array) or out.source is not None or out.shared or out.base is not None:
-        raise Unsupported("out= that is visible outside")
+    if not isinstance(out, Array):
+        raise Unsupported("out= that is no array")
     casting = "unsafe" if is_known(kwargs.get("casting", Known(None)), "unsafe") else "same_kind"
     return update(m, out, apply(m, op, operands, dtype)[0], casting)
 

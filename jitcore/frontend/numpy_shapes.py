@@ -218,6 +218,12 @@ class Lengths:
             found = self._keep(("stride", array, axis), self.builder.emit("stride", (array,), INT, axis=axis))
         return found
 
+    def wrap(self, index: Value, length: Value) -> Value:
+        """An index counted from the front; exits at run time where it is out of range."""
+        found = self._find(("wrap", index, length))
+        return found if found is not None else self._keep(
+            ("wrap", index, length), self.builder.emit("wrap", (index, length), INT, exit=0))
+
     # -- broadcasting ---------------------------------------------------------------------------
     def _leaves_of(self, value: Value) -> frozenset[Value]:
         return self._leaves.get(value) or frozenset((value,))

@@ -18,15 +18,16 @@ from jitcore.ir.types import BOOL, INT, array
 
 
 def make_view(m: Any, base: Array, kind: str, arg: object, shape: Sequence[Value], strides: Sequence[Value],
-              layout: str, offset: Value | None = None) -> Array:
-    """A view of ``base`` with these lengths and strides in bytes, ``offset`` bytes behind its first element."""
+              layout: str, offset: Value | None = None, kept: bool = True) -> Array:
+    """A view of ``base`` with these lengths and strides in bytes, ``offset`` bytes behind its first element.  ``kept``:
+    it may live on."""
     lengths = lengths_of(m)
     start = offset if offset is not None else lengths.const(0)
     type = array(base.type.dtype, len(shape), "C" if not shape else layout)
     value = m.builder.emit("view", (base.value, start, *strides), type, shape=tuple(shape), kind=kind, arg=arg)
     owner = base.base if base.base is not None else base
     for one in (base, owner):
-        if one.source is None:
+        if kept and one.source is None:
             one.shared = True
     return Array(value, None, lengths.hints(shape), owner, base.readonly)
 

@@ -259,18 +259,15 @@ def dict_item(obj: Dict, key: Any) -> Abstract:
 def setitem(m: Machine, obj: Abstract, key: Abstract, value: Abstract) -> None:
     """``obj[key] = value`` for objects made inside."""
     obj, key = m.force(obj), m.force(key)
-    if isinstance(obj, Array) and numpy_index.is_element(m, obj, key) and (
-            numpy_index.is_own(obj) or any(frame.loops for frame in m.state.frames)):
-        numpy_index.store_element(m, obj, key, m.force(value))
-        return
     if isinstance(obj, TypedList):
         lists.setitem(m, obj, key, value)
         return
-    if obj.source is not None or not isinstance(obj, (Array, Sequence, Dict)):
-        raise Unsupported("a store into an object that is visible outside")
     if isinstance(obj, Array):
         numpy_index.setitem(m, obj, key, m.force(value))
-    elif isinstance(obj, Dict):
+        return
+    if obj.source is not None or not isinstance(obj, (Sequence, Dict)):
+        raise Unsupported("a store into an object that is visible outside")
+    if isinstance(obj, Dict):
         obj.items[hashable(key)] = value
     elif obj.kind != "list" or isinstance(key, Slice):
         raise Unsupported("a store into a sequence")

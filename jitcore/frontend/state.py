@@ -85,21 +85,36 @@ class Frame:
         self.stack.append(value)
 
 
+class Checkpoint:
+    """A state of the region's own frame since which nothing was stored into what it holds: whatever fails later may
+    leave there, since the interpreter then repeats only what nobody can have seen.
+
+    ``exit``: the exit that leads there, once it was asked for (0: none can be made).  ``held``: what owns the memory
+    of the arrays in the state, and the lists.
+    """
+
+    __slots__ = ("state", "exit", "held")
+
+    def __init__(self, state: State, held: frozenset[Value]) -> None:
+        self.state, self.held = state, held
+        self.exit: int | None = None
+
+
 class State:
     """A path's frames, and the truth of the graph's bools that it has branched on.
 
     ``unlikely``: the snapshot's values do not take this path, which split off inside an inlined call.
-    ``before``: while a call is inlined, the state before the region's own frame made it (kept from the first loop on).
+    ``checkpoint``: where what fails from now on leaves (from the first loop or store on).
     ``stored``: something was stored into an array that is visible outside.
     """
 
-    __slots__ = ("frames", "facts", "unlikely", "before", "stored")
+    __slots__ = ("frames", "facts", "unlikely", "checkpoint", "stored")
 
     def __init__(self, frames: list[Frame], facts: dict[Value, bool] | None = None) -> None:
         self.frames = frames
         self.facts = facts or {}
         self.unlikely = False
-        self.before: State | None = None
+        self.checkpoint: Checkpoint | None = None
         self.stored = False
 
     @property
@@ -111,7 +126,7 @@ class State:
         """A copy that shares nothing that changes."""
         copier = _Copier()
         new = State([copier.frame(frame) for frame in self.frames], dict(self.facts))
-        new.unlikely, new.before, new.stored = self.unlikely, self.before, self.stored
+        new.unlikely, new.checkpoint, new.stored = self.unlikely, self.checkpoint, self.stored
         return new
 
 
@@ -124,9 +139,9 @@ class _Copier:
     def frame(self, frame: Frame) -> Frame:
         func = self.copy(frame.func)
         assert isinstance(func, Function)
-        new = Frame(frame.code, frame.index, self.all(frame.locals), self.all(frame.stack), func,
-                    frame.constant_globals, frame.deliver)
-        new.instr = frame.instr
+        new = Frame(frame.code, 0, self.all(frame.locals), self.all(frame.stack), func, frame.constant_globals,
+                    frame.deliver)
+        new.index, new.instr = frame.index, frame.instr     # behind the last instruction there is none
         new.trips, new.loops = dict(frame.trips), frame.loops
         new.making = None if frame.making is None else self.copy(frame.making)
         new.yields = None if frame.yields is None else self.copy(frame.yields)

@@ -14,7 +14,8 @@ from jitcore.frontend import handlers  # noqa: F401  (fills the table)
 from jitcore.frontend.builder import UNREAD, Builder, is_empty
 from jitcore.frontend.gain import work_of
 from jitcore.frontend.learning import Relisted, note
-from jitcore.frontend.machine import Choices, Machine, Refused, Relooped, Restart
+from jitcore.frontend.machine import Choices, Machine, Refused, Restart
+from jitcore.frontend.meeting import Relooped
 from jitcore.frontend.snapshot import Refusal, Snapshot, Trace
 from jitcore.frontend.state import Frame, State
 from jitcore.frontend.values import UNBOUND, Abstract, Cell, Function, Lazy
@@ -38,7 +39,8 @@ def trace_region(snapshot: Snapshot) -> Trace | Refusal:
     choices = Choices()
     cuts = choices.cuts
     while True:
-        builder = Builder(snapshot.code.co_qualname, snapshot.code.co_filename, snapshot.opaque)
+        builder = Builder(snapshot.code.co_qualname, snapshot.code.co_filename, snapshot.opaque,
+                          snapshot.varying)
         machine = Machine(builder, choices, code.code.co_nlocals + _cells_without_slot(code.code))
         try:
             machine.run(_entry_state(snapshot, code, builder))

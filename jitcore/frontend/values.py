@@ -130,15 +130,14 @@ class TypedList(Abstract):
     """A list of run-time length that was made inside: a reference to memory of native code, which holds the items.
 
     Two of these may stand for one list, which what they refer to then shows; all else about a list is in memory.
-    ``sites``: the instructions that made it, lists in it, and so on, as far as known.  ``outer``: it may have been
-    there when the call began that is being inlined into the region's own frame.
+    ``sites``: the instructions that made it, lists in it, and so on, as far as known.
     """
 
-    __slots__ = ("value", "sites", "outer")
+    __slots__ = ("value", "sites")
 
-    def __init__(self, value: Value, sites: tuple[tuple[tuple[object, int], ...] | None, ...], outer: bool) -> None:
+    def __init__(self, value: Value, sites: tuple[tuple[tuple[object, int], ...] | None, ...]) -> None:
         super().__init__()
-        self.value, self.sites, self.outer = value, sites, outer
+        self.value, self.sites = value, sites
 
     @property
     def type(self) -> ListType:

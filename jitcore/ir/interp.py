@@ -297,6 +297,27 @@ def _store(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context:
     array[tuple(index)] = value
 
 
+def _assign(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
+    target, value = operands
+    if _folded(target) or (target.ndim == 1 and isinstance(value, np.ndarray) and np.may_share_memory(target, value)
+                           and target.strides != value.strides and target.strides[0] * value.strides[0] >= 0):
+        raise TakesExit
+    target[...] = np.array(value)
+
+
+def _folded(array: np.ndarray) -> bool:
+    """Whether the axes of an array do not lie one inside another, so that elements may share memory."""
+    extent = array.itemsize
+    for step, length in sorted((abs(s), n) for s, n in zip(array.strides, array.shape) if n != 1):
+        if step < extent:
+            return array.size > 0
+        extent += step * (length - 1)
+    return False
+
+
+def _point(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
+    """Where others leave; nothing by itself."""
+
 def _count(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
     return len(operands[0])
 
@@ -346,6 +367,7 @@ _EVALUATORS: dict[str, Callable[[Node, Sequence[Any], tuple[int, ...], Context],
     "finite": _finite, "asks_under": _asks_under,
     "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast, "splat": _splat,
     "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy, "store": _store,
+    "assign": _assign, "point": _point,
     "count": _count, "item": _item, "byte": _item, "number": _number, "call": _call,
     **dict.fromkeys(EVALUATORS, _list),
 }

@@ -68,6 +68,13 @@ _TABLE = (
     Opcode("writable", "Exits unless the array (for a view, the array that it is taken from) may be written to.", (),
            "must"),
     Opcode("store", "operands array, value (scalar), one wrapped index an axis: writes an element.", (), "no", False),
+    Opcode("assign", "operands target (array), value: writes a scalar or the elements of an array, broadcast, into all"
+           " of the target, as if the value had been complete before.  Exits, with nothing written, where elements of"
+           " the target may share memory (its axes do not lie one inside another), and where NumPy copies one axis in"
+           " place onto another that it overlaps with another stride in the same direction.", (), "must", False),
+    Opcode("point", "Does nothing.  Its exit is the one for all that fails behind it, up to the next node that writes"
+           " memory, and has no exit of its own (kernels: they run late).", (), "must", False),
+
     # -- lists: references to memory that the region made --------------------------------------
     Opcode("list_new", "An empty list; exits when there is no memory.", (), "must", False),
     Opcode("list_fill", "operands value, n: a list of n times the value, none for n < 0; exits when there is no"
@@ -95,3 +102,6 @@ _TABLE = (
 )
 
 OPCODES: dict[str, Opcode] = {op.name: op for op in _TABLE}
+
+#: Opcodes that write into arrays: what reads memory is not moved across them.
+WRITES = frozenset({"store", "assign"})

@@ -297,6 +297,21 @@ def _store(node: Node, graph: Graph) -> None:
     _result(node, None)
 
 
+def _assign(node: Node, graph: Graph) -> None:
+    _count(node, 2)
+    array, value = _array(node.operands[0]), node.operands[1]
+    if isinstance(value.type, ArrayType):
+        _i5(value.type.dtype == array.dtype, "the stored array has another dtype than its target")
+        _i5(value.type.ndim <= array.ndim, "the stored array has more axes than its target")
+    else:
+        _i5(_scalar(value) == ScalarType(array.dtype, False), "the stored value has another type than its target")
+    _result(node, None)
+
+
+def _point(node: Node, graph: Graph) -> None:
+    _count(node, 0)
+    _result(node, None)
+
 def _object_operand(node: Node, indices: int) -> None:
     _count(node, 1 + indices)
     value = node.operands[0]
@@ -350,6 +365,7 @@ _RULES: dict[str, Callable[[Node, Graph], None]] = {
     "finite": _finite, "asks_under": _asks_under,
     "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast,
     "splat": _splat, "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy,
+    "assign": _assign, "point": _point,
     "store": _store, "count": _count_items, "item": _item, "byte": _byte, "number": _number, "call": _call,
     **dict.fromkeys((op for op in OPCODES if op.startswith("list_")), _list),
 }

@@ -4,8 +4,8 @@ Job: what ``kernels.planner`` hands to the back ends.  A ``Kernel`` says what is
 element of one shape; nothing in it knows the machine, so that CPU and GPU read the same.
 Invariants: ``body`` is in SSA order (an instruction's arguments are smaller indices); every array
 input broadcasts to ``shape``; outputs have exactly ``shape``; all reductions of a kernel have the same
-axes; at most one output where ``layout`` is ``'A'`` and there is more than one axis.  Made by
-``planner``, read by ``backends``.
+axes; at most one output where ``layout`` is ``'A'`` and there is more than one axis; a kernel with a store
+has nothing else.  Made by ``planner``, read by ``backends``.
 """
 from __future__ import annotations
 
@@ -48,6 +48,14 @@ class Output:
 
 
 @dataclass(frozen=True)
+class Store:
+    """Instruction ``arg`` goes into the array ``target``, which exists; all of it is complete before that."""
+
+    target: Value
+    arg: int
+
+
+@dataclass(frozen=True)
 class Reduction:
     """``op`` with ``sig`` over ``axes`` of instruction ``arg``, in memory order of ``Kernel.layout``.
 
@@ -75,7 +83,7 @@ class Kernel:
 
     ``layout`` is the memory order of outputs and of the operand of reductions: ``'C'``, ``'F'`` or
     ``'A'`` (NumPy's K order at run time; ``order`` then lists the array instructions' nodes from which
-    it follows).  ``exit`` is the exit for reports, ``None`` if nothing in it can report.
+    it follows).  ``exit`` is the exit for whatever fails, ``None`` for the restart.
     """
 
     number: int
@@ -84,6 +92,7 @@ class Kernel:
     body: list[Instr] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
     reductions: list[Reduction] = field(default_factory=list)
+    store: Store | None = None
     exit: int | None = None
 
     def arrays(self) -> list[int]:
@@ -111,6 +120,8 @@ class Kernel:
             text.append(f"  e{index}: {instr.dtype} = {_instr(instr)}{_tail(instr.exit, instr.line)}")
         for output in self.outputs:
             text.append(f"  {output.value!r}: {output.value.type} = store e{output.arg}")
+        if self.store is not None:
+            text.append(f"  assign e{self.store.arg} to {self.store.target!r} {self.store.target.type}")
         for r in self.reductions:
             start = f" from {r.initial!r}" if r.initial is not None else ""
             keep = " keepdims" if r.keepdims else ""

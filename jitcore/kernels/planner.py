@@ -9,6 +9,9 @@ stored, and reductions) until something needs one.  Then a kernel is made of tha
 tree of fusable values below it, and of every other waiting root over the same elements whose other
 inputs are already there.  A value that several kernels would compute is computed again if that is cheap;
 if not, it becomes a root and the plan is made anew.
+
+What writes memory divides a block: all that stands before it is computed before it, values that are read behind it are
+stored.  An ``assign`` becomes a kernel with the tree of its value, made where it stands.
 """
 from __future__ import annotations
 
@@ -16,8 +19,9 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from jitcore.ir.graph import Graph, Node, Value
+from jitcore.ir.opcodes import OPCODES, WRITES
 from jitcore.ir.types import ArrayType
-from jitcore.kernels.ir import Instr, Kernel, Output, Plan, Reduction, Step
+from jitcore.kernels.ir import Instr, Kernel, Output, Plan, Reduction, Step, Store
 from jitcore.kernels.reductions import MOST, axes_of, chunk_of, is_native, loop_dtype
 from jitcore.ops.builder import FLOATS, canonical
 
@@ -61,6 +65,7 @@ class _Attempt:
         self.waiting: list[Node] = []
         self.steps: list[Step] = []
         self.count = 0
+        self.point: int | None = None       # the exit that a ``point`` announced
         self._find_roots()
 
     # -- what must be stored --------------------------------------------------------------------
@@ -73,7 +78,6 @@ class _Attempt:
         count = 0
         for block in self.graph.blocks:
             for node in block.nodes:
-                count += node.op == "store"
                 if node.result is not None:
                     stores[node.result] = count
                 fused = node.result is not None and self._fusable(node.result)
@@ -88,12 +92,16 @@ class _Attempt:
                         continue
                     if native and same_block and index == 0:
                         continue
+                    if node.op == "assign" and same_block and index == 1 and (
+                            operand.shape == node.operands[0].shape or self._is_splat(operand)):
+                        continue
                     if node.op == "dim":
                         continue
                     self.roots.add(operand)
                 for value in self.graph.exit_uses(node.exit):
                     used.add(value)
                     self.roots.add(value)
+                count += node.op in WRITES
             end = block.terminator
             if end is not None:
                 for value in (*end.uses(), *self.graph.exit_uses(end.exit)):
@@ -102,6 +110,10 @@ class _Attempt:
         self.checks = {node.result for node in self.graph.nodes()
                        if node.result is not None and self._fusable(node.result)
                        and node.result not in used and node.exit is not None}
+
+    @staticmethod
+    def _is_splat(value: Value) -> bool:
+        return value.node is not None and value.node.op == "splat"
 
     @staticmethod
     def _is_number(value: Value, result: Value) -> bool:
@@ -114,7 +126,7 @@ class _Attempt:
     def run(self) -> None:
         for block in self.graph.blocks:
             self.steps = self.plan.steps[block] = []
-            self.waiting = []
+            self.waiting, self.point = [], None
             self.done.update(block.params)
             for node in block.nodes:
                 self._visit(node)
@@ -139,9 +151,14 @@ class _Attempt:
         else:
             for value in (*node.operands, *self.graph.exit_uses(node.exit)):
                 self._need(value)
-        if node.op == "store":
-            while self.waiting:
+        if node.result is None and not OPCODES[node.op].pure and node.op != "point":
+            while self.waiting:         # what fails leaves at a state from before it
                 self._flush(self.waiting[0])
+        if node.op == "point":
+            self.point = node.exit
+        if node.op == "assign":
+            self._assign(node)
+            return
         self.steps.append(node)
         if result is not None:
             self.done.add(result)
@@ -257,9 +274,22 @@ class _Attempt:
                 assert node.result is not None
                 self.waiting.remove(node)
                 self.done.add(node.result)
+        if self.point is not None:
+            kernel.exit = self.point
         self.steps.append(kernel)
         for node in again:
             self._emit([node], key)
+
+    def _assign(self, node: Node) -> None:
+        target, value = node.operands
+        type = target.type
+        assert isinstance(type, ArrayType)
+        layout = "C" if type.layout == "A" or type.ndim <= 1 else type.layout
+        kernel = Kernel(self.count, target.shape, layout)
+        self.count += 1
+        kernel.store = Store(target, _Maker(self, kernel, (target.shape, layout)).value(value))
+        kernel.exit = node.exit
+        self.steps.append(kernel)
 
     # -- values that several kernels compute ----------------------------------------------------
     def recomputed(self) -> set[Value]:
@@ -278,6 +308,8 @@ class _Attempt:
                         tops[kernel.body[arg].value] = True
             for reduction in kernel.reductions:
                 tops[kernel.body[reduction.arg].value] = True
+            if kernel.store is not None:
+                tops[kernel.body[kernel.store.arg].value] = True
         return {v for v in shared if v in tops and self._cost(v, set()) >= RECOMPUTE_BELOW}
 
     def _cost(self, value: Value, seen: set[Value]) -> int:

@@ -10,6 +10,7 @@ writes into arrays.
 from __future__ import annotations
 
 from jitcore.ir.graph import Graph, Node, Value
+from jitcore.ir.opcodes import WRITES
 from jitcore.ir.types import ArrayType
 
 #: Opcodes whose array result is new memory that nothing else knows.
@@ -34,7 +35,7 @@ def reads_memory(node: Node) -> bool:
 
 def has_stores(graph: Graph) -> bool:
     """True if the region itself writes into arrays."""
-    return any(node.op == "store" for node in graph.nodes())
+    return any(node.op in WRITES for node in graph.nodes())
 
 
 def escaping(graph: Graph) -> set[Value]:
@@ -53,7 +54,7 @@ def escaping(graph: Graph) -> set[Value]:
                 found.update(node.operands)
                 if node.result is not None:
                     found.add(node.result)
-            elif node.op == "store":
+            elif node.op in WRITES:
                 found.add(node.operands[0])
     views = [node for node in graph.nodes() if node.op == "view"]
     grown = True

@@ -10,8 +10,9 @@ from types import CodeType, FunctionType
 
 from jitcore.frontend.snapshot import Snapshot
 from jitcore.guards import explain, reference
-from jitcore.guards.guard import FunctionIs
+from jitcore.guards.guard import FunctionIs, ValueIs
 from jitcore.guards.pack import fixes_type
+from jitcore.guards.sources import Source
 from jitcore.runtime.records import Entry
 
 
@@ -46,3 +47,22 @@ def functions_made_anew(entries: list[Entry], snapshot: Snapshot) -> set[CodeTyp
             if isinstance(met, FunctionType) and met.__code__ is guard.code:
                 found[guard.code] += 1
     return {code for code, n in found.items() if n > 1}
+
+
+MANY_TEXTS = 4      # of one place at a function's entry: they may choose what is done
+
+
+def texts_that_vary(entries: list[Entry], snapshot: Snapshot) -> set[Source]:
+    """Where entries, which fit up to there, ask for another text than the one that is met: behind a CALL site at once,
+    at a function's entry where some were met before."""
+    values = snapshot.locals + snapshot.stack
+    found: Counter[Source] = Counter()
+    for entry in entries:
+        trace = entry.stages.trace if entry.stages is not None else entry.refusal
+        if trace is None:
+            continue
+        failed = reference.first_failure(trace.guards, snapshot.func, values, snapshot.unbound)
+        guard = trace.guards[failed] if failed is not None else None
+        if isinstance(guard, ValueIs) and type(guard.value) is str:
+            found[guard.source] += 1
+    return {source for source, n in found.items() if n >= (1 if snapshot.unit else MANY_TEXTS)}

@@ -14,6 +14,7 @@ from types import CodeType, FunctionType
 from jitcore import _core
 from jitcore.config import Options
 from jitcore.frontend.snapshot import Left, Refusal
+from jitcore.guards.sources import Source
 from jitcore.pipeline import Stages
 
 
@@ -56,6 +57,7 @@ class Record:
     left: list[Left] = field(default_factory=list)
     made: dict[int, int] = field(default_factory=dict)      # compilations and refusals by unit
     opaque: set[CodeType] = field(default_factory=set)      # of functions that are made anew from call to call
+    varying: dict[int, set[Source]] = field(default_factory=dict)   # by unit: where another text lies each time
     asked: dict[int, int] = field(default_factory=dict)     # misses by unit since there were too many of them
 
     def at(self, unit: int) -> list[Entry]:
@@ -86,8 +88,9 @@ class Record:
 
 def _without_work(entries: list[Entry]) -> bool:
     """Whether regions and those that they lead to do no work.  What has a CALL site and never ran is new: the path
-    that it was made for is not known yet."""
-    ends = [entry for entry in entries if not entry.next_units()]
+    that it was made for is not known yet, unless all that its sites lead to is there (a loop goes round)."""
+    units = {entry.unit for entry in entries}
+    ends = [entry for entry in entries if entry.next_units() <= units]
     return bool(ends) and all(entry.work == 0 and (entry in ends or entry.region.runs > 0) for entry in entries)
 
 

@@ -38,14 +38,22 @@ PY_FUNCTIONS = {name: op.function for name, op in PY.items()}
 
 
 class Fake:
-    """``builder``, ``force`` and ``pin`` as ``frontend.machine`` has them."""
+    """What ``frontend.machine`` gives to the NumPy modules; ``stored``: a store each, True into an own array."""
 
     def __init__(self) -> None:
         self.builder = Builder("test", "test.py")
         self.choices, self.state, self.depth = Choices(), State([]), 1
 
+        self.stored: list[bool] = []
+
     def force(self, value: Abstract) -> Abstract:
         return self.builder.force(value)
+
+    def failing_array(self) -> int:
+        return self.builder.failing_array()
+
+    def note_store(self, target: Array, own: bool) -> None:
+        self.stored.append(own)
 
     def pin(self, value: Abstract) -> Known:
         value = self.force(value)

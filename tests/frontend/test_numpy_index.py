@@ -188,15 +188,18 @@ def test_stores_into_all_of_an_own_array() -> None:
         check(trace, function, (np.arange(3), 2.5), ((np.arange(3), float("nan")), (np.arange(3), -1e300)))
         check(trace, function, (np.ones((2, 3)), np.ones((2, 3))))
 
+    # A part of an own array, and an own array that has a view, are written to in memory.
     def partly(m, x):
         own = numpy_ops.binary(m, "mul", x, Known(2))
         numpy_index.setitem(m, own, abstract(np.s_[1:]), Known(1))
         return own
 
-    with pytest.raises(Unsupported):
-        Traced(partly, (np.arange(3.0),))
-    with pytest.raises(Unsupported):
-        Traced(lambda m, x: numpy_index.setitem(m, x, abstract(np.s_[:]), Known(1)), (np.arange(3.0),))
+    def plain_partly(x):
+        own = x * 2
+        own[1:] = 1
+        return own
+
+    check(partly, plain_partly, (np.arange(3.0),), ((np.ones(1),),))
 
     def viewed(m, x):
         own = numpy_ops.binary(m, "mul", x, Known(2))
@@ -204,5 +207,24 @@ def test_stores_into_all_of_an_own_array() -> None:
         numpy_index.setitem(m, own, abstract(np.s_[:]), Known(1))
         return view
 
-    with pytest.raises(Unsupported):
-        Traced(viewed, (np.arange(3.0),))
+    def plain_viewed(x):
+        own = x * 2
+        view = own[1:]
+        own[:] = 1
+        return view
+
+    check(viewed, plain_viewed, (np.arange(3.0),), ((np.ones(1),),))
+    assert Traced(viewed, (np.arange(3.0),)).m.stored == [True]
+
+
+def test_stores_into_visible_arrays() -> None:
+    def trace(m, x):
+        numpy_index.setitem(m, x, abstract(np.s_[1:]), Known(1))
+        return x
+
+    traced = Traced(trace, (np.arange(3.0),))
+    assert traced.m.stored == [False] and traced.count("writable") == 1 and traced.count("assign") == 1
+    x = np.arange(5.0)
+    assert traced.run(x) is x and x.tolist() == [0, 1, 1, 1, 1]
+    x.flags.writeable = False
+    assert traced.run(x) == "restart"

@@ -286,8 +286,10 @@ def test_ufunc_keywords() -> None:
     ):
         with pytest.raises(Unsupported):
             Traced(ufunc(np.add, **bad), (x, y))
-    with pytest.raises(Unsupported):
-        Traced(lambda m, a, b: numpy_ops.call_ufunc(m, np.add, [a, b], {"out": a}), (x, y))
+    traced = Traced(lambda m, a, b: numpy_ops.call_ufunc(m, np.add, [a, b], {"out": a}), (x, y))
+    assert traced.run(x, y) is x and x.tolist() == [0, 2, 4, 6] and traced.m.stored == [False]
+    with pytest.raises(Unsupported):        # float32 does not hold the result
+        Traced(lambda m, a, b: numpy_ops.call_ufunc(m, np.add, [a, b], {"out": b, "casting": Known("safe")}), (x, y))
 
 
 def test_out_and_in_place_on_own_arrays() -> None:
@@ -308,8 +310,11 @@ def test_out_and_in_place_on_own_arrays() -> None:
     check(trace, function, (np.ones(4, "f"), np.ones(4, "f")), (), ulps=4)
     check(trace, function, (np.ones((4, 2)), np.ones(2)), ((np.ones((4, 1)), np.ones(2)),), ulps=4, may_refuse=True)
     check(trace, function, (np.ones(4, "l"), np.ones(4)), (), ulps=4)
-    with pytest.raises(Unsupported):
-        Traced(lambda m, x: numpy_ops.binary(m, "add", x, Known(1), inplace=True), (np.ones(3),))
+    traced = Traced(lambda m, x: numpy_ops.binary(m, "add", x, Known(1), inplace=True), (np.ones(3),))
+    x = np.arange(4.0)
+    assert traced.run(x) is x and x.tolist() == [1, 2, 3, 4]
+    with pytest.raises(Unsupported):  # ints do not hold the result
+        Traced(lambda m, x: numpy_ops.binary(m, "add", x, Known(1.5), inplace=True), (np.ones(3, int),))
     with pytest.raises(Unsupported):  # the result is longer than its place
         Traced(
             lambda m, x, y: numpy_ops.binary(m, "add", numpy_ops.unary(m, "neg", x), y, inplace=True),

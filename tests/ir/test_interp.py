@@ -150,6 +150,22 @@ def test_store():
     assert x[1, 1] == -1 and x.sum() == X.sum() - X[1, 1] - 1
 
 
+def test_assign_reads_all_before_it_writes():
+    x = np.arange(6.0)
+    lines = ("%9: int = const 1\n  %8: int = const 8\n  %7: int = const 0\n  %6: int = idx.sub %20, %9\n"
+             "  %5: float64[1A] (%6) = view.slice %0, %8, %8 {arg=0}\n"
+             "  %4: float64[1A] (%6) = view.slice %0, %7, %8 {arg=0}\n  assign %5, %4 !0")
+    result(lines, x)
+    assert x.tolist() == [0, 0, 1, 2, 3, 4]
+
+
+def test_assign_into_shared_elements_exits():
+    x = np.zeros((1, 4))
+    lines = ("%9: int = const 0\n  %8: int = const 8\n"
+             "  %7: float64[2A] (%21, %21) = view.broadcast %0, %9, %9, %8 {arg=0}\n  assign %7, %1 !0")
+    assert result(lines, x, np.float64(1)) == "exit 0" and not x.any()
+
+
 LOOP = """\
 region 'sum of squares' ''
 input %0: int

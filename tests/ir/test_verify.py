@@ -35,6 +35,8 @@ b0:
   %18: float64 = load %0, %16, %17
   writable %11 !0
   store %11, %18, %16, %17
+  point !1
+  assign %11, %18 !1
   %19: float64[2F] (%3, %4) = copy.F %0
   %20: float64[1C] (%3) = splat %18
   %21: float64[1C] (%3) = iota %18, %18
@@ -131,6 +133,10 @@ BROKEN = [
     ("I5", "check %22", "check %3"),
     ("I5", "load %0, %16, %17", "load %0, %16"),
     ("I5", "store %11, %18, %16", "store %11, %3, %16"),
+    ("I5", "assign %11, %18", "assign %11, %3"),
+    ("I5", "assign %11, %18", "assign %15, %11"),
+    ("I4", "assign %11, %18 !1", "assign %11, %18"),
+    ("I5", "point !1", "point %3 !1"),
     ("I5", "view.slice %0, %13, %12", "view.slice %0, %13"),
     ("I5", "cast.d %2", "cast.d %2, %2"),
     ("I5", "splat %18", "splat %3"),

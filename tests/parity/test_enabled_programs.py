@@ -107,9 +107,10 @@ class Program:
                                              f"{x}[:] = {self.elementwise()}"]))
         elif r < 0.7 and depth < 3:
             self.put(depth, self.rng.choice([f"for i in range({self.rng.choice([3, f'len({x})', '1, 9, 2'])}):",
-                                             f"for i, t in enumerate({x}):", f"for t in {x}:", "while i < 6:"]))
+                                             f"for i, t in enumerate({x}):", f"for t in {x}:", f"while w{depth} < 6:"]))
             if "while" in self.lines[-1]:
-                self.put(depth + 1, "i += 1")
+                self.lines.insert(-1, "    " * depth + f"w{depth} = 0")
+                self.put(depth + 1, f"w{depth} += 1")
             self.block(depth + 1, self.rng.randint(1, 3))
         elif r < 0.8 and depth < 4:
             self.put(depth, f"if {self.scalar()} {self.rng.choice(['>', '<', '=='])} {self.number()}:")

@@ -32,17 +32,9 @@ SCALE, LARGER = 0.002, 0.006
 
 #: What does not run native to its end yet, and where the interpreter goes on.
 NOT_NATIVE: dict[str, str] = {
-    "nbody": "unpacking a row of an array in a loop",
     "prefix": "max() of NumPy scalars in a loop",
     "edit_distance": "min() of NumPy scalars in a loop",
     "gauss_seidel": "max() of a float and a NumPy scalar in a loop",
-    "heat": "a store of an array into a slice in a loop",
-    "wave": "a store of an array into a slice in a loop",
-    "kmeans": "an in-place operation on a row of an array in a loop",
-    "metropolis": "a method of a Generator in a loop",
-    "runge_kutta": "a store of an array into a row in a loop",
-    "levenshtein": "loops over bytes, and lists that grow in loops",
-    "network": "an in-place operation on an array argument in a loop",
 }
 
 

@@ -140,6 +140,6 @@ class Exits:
         if isinstance(value.type, ScalarType):
             frame.write_word(frame.number(value), value.type, slot)
         elif isinstance(value.type, ArrayType):
-            frame.b.store(frame.object_of(frame.array(value)), slot)
+            frame.b.store(frame.object_of(frame.array(value), True), slot)
         else:
             frame.b.store(frame.values[value], slot)

@@ -18,6 +18,7 @@ from jitcore.backends.cpu.exits import Exits
 from jitcore.backends.cpu.loops import Unsupported
 from jitcore.backends.scalar import LLVMBuilder
 from jitcore.ir.graph import Graph, Value
+from jitcore.ir.opcodes import WRITES
 from jitcore.ir.types import ArrayType, ScalarType
 from jitcore.ops.builder import COMPLEX, SIGNED, Scalar, canonical
 
@@ -57,6 +58,10 @@ class Frame:
         if any(node.op == "poll" for node in graph.nodes()):
             self.events = self.b.load(word(self.b, self.ctx, 5), typ=PTR)
         self.has_work = False
+        self.writes = any(node.op in WRITES for node in graph.nodes())
+        #: The exit for a lack of memory at present, where no node has one.
+        self.fallback = 0
+        self._scratch: int | None = None
         #: Objects of views, made in the present block or on the way to the present exit: one view, one object.
         self.made: dict[int, ir.Value] = {}
         self.checked: list[Callable[[], Part]] = []
@@ -123,6 +128,17 @@ class Frame:
         else:
             self.b.store(obj, slot)
 
+    def scratch(self, size: ir.Value, exit: int) -> ir.Value:
+        """Memory of ``size`` bytes until the next call of this; takes ``exit`` when there is none."""
+        if self._scratch is None:
+            self._scratch = self.n_own
+            self.n_own += 1
+        slot = word(self.b, self.own, self._scratch)
+        obj = self.helper("jc_scratch", self.b.load(slot, typ=PTR), size)
+        self.b.store(obj, slot)
+        self.leave_if(self.b.icmp_unsigned("==", obj, ir.Constant(PTR, None)), exit)
+        return self.b.load(advance(self.b, obj, i64(_DATA)), typ=PTR)
+
     #: Whether the graph has a loop: then a slot may hold an object of the last round.
     loops = False
 
@@ -141,15 +157,17 @@ class Frame:
             step = self.b.mul(step, length)
         return steps if type.layout == "F" else steps[::-1]
 
-    def object_of(self, arr: Arr) -> ir.Value:
-        """The array as a Python object; a view is made into one (in an own slot)."""
+    def object_of(self, arr: Arr, leaving: bool = False) -> ir.Value:
+        """The array as a Python object; a view is made into one (in an own slot).  ``leaving``: an exit needs it, and
+        there is no other one to take."""
         if arr.obj is None:
             known = self.made.get(id(arr))
             if known is not None:
                 return known
-            obj = self.helper("jc_view", arr.base, i32(arr.type.dtype.num), i32(arr.type.ndim), self.words(arr.dims),
+            name = "jc_view_sure" if leaving and self.writes else "jc_view"
+            obj = self.helper(name, arr.base, i32(arr.type.dtype.num), i32(arr.type.ndim), self.words(arr.dims),
                               self.words(self.strides_of(arr)), arr.data)
-            self.adopt(obj, 0)
+            self.adopt(obj, 0 if leaving else self.fallback)
             self.made[id(arr)] = obj
             return obj
         return arr.obj

@@ -302,6 +302,9 @@ class Host:
         arr = self.frame.array(node.operands[0])
         self.frame.scalar.store(self.frame.number(node.operands[1]), self._address(arr, list(node.operands[2:])))
 
+    def _do_point(self, node: Node) -> None:
+        self.frame.fallback = node.exit or 0
+
     # -- Python's sequences -------------------------------------------------------------------------
     def _do_count(self, node: Node) -> Scalar:
         b = self.frame.b
@@ -386,7 +389,7 @@ class Host:
             obj = frame.helper("jc_box_complex", x.raw, x.imag)
         else:
             obj = frame.helper("jc_box_float" if type == FLOAT else "jc_box_int", x.raw)
-        frame.adopt(obj, 0)
+        frame.adopt(obj, frame.fallback)
         return obj
 
     def _checked(self, obj: ir.Value, result: Value, exit: int) -> Scalar | Arr | ir.Value:

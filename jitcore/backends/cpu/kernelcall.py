@@ -139,8 +139,10 @@ class KernelCall:
             args += registers(frame.number(body[index].value))
         return [*args, i64(0), total]
 
-    def _state(self, strides: dict[int, list[ir.Value]], targets: list[ir.Value]) -> tuple[ir.Value, ir.Value]:
-        """The state that ``fill`` reads, and the lengths in the order of the loop."""
+    def _state(self, strides: dict[int, list[ir.Value]], targets: list[ir.Value], stored: Arr | None = None
+               ) -> tuple[ir.Value, ir.Value]:
+        """The state that ``fill`` reads, and the lengths in the order of the loop.  ``stored``: the array that is
+        written to."""
         frame, b, body = self.frame, self.frame.b, self.kernel.body
         forward = self.kernel.layout != "F" or self.nd < 2
         dims = frame.words(self.dims if forward else self.dims[::-1])
@@ -161,6 +163,11 @@ class KernelCall:
         for index in self.code.scalars:
             frame.scalar.store(frame.number(body[index].value), word(b, state, at))
             at += 2
+        if stored is not None:
+            steps = frame.strides_of(stored)
+            rows.append(frame.words(steps if forward else steps[::-1]))
+            b.store(stored.data, word(b, state, at))
+            b.store(rows[-1], word(b, state, at + 1))
         if self.dynamic:
             order = frame.words(self._korder(self.kernel.outputs[0].arg, strides)) if self.kernel.outputs else rows[0]
             frame.helper("jc_sort_axes", i64(self.nd), order, dims, i64(len(rows)), frame.words(rows))

@@ -133,6 +133,10 @@ class KernelCode:
         self.blocked = any(self.is_block(instr) for instr in kernel.body)
         #: Instructions that ``compute`` stores: outputs, then operands of reductions that lie nowhere yet.
         self.targets = [output.arg for output in kernel.outputs]
+        if kernel.store is not None:
+            self.targets.append(kernel.store.arg)
+        #: How many of them have memory for all elements; a store may be without.
+        self.whole = len(self.targets)
         for reduction in kernel.reductions:
             if kernel.body[reduction.arg].kind != "element" and reduction.arg not in self.targets:
                 self.targets.append(reduction.arg)
@@ -143,6 +147,8 @@ class KernelCode:
         #: An operation on numbers that are the same for all elements: LLVM must not compute it beforehand.
         self.uniform = any(instr.args and all(kernel.body[a].kind == "scalar" for a in instr.args)
                            for instr in kernel.body)
+        #: Whether a result may be undefined, known once ``compute`` was made.
+        self.bails = False
         self._made: dict[str, ir.Function] = {}
 
     def _unread(self) -> list[int]:
@@ -207,11 +213,12 @@ class KernelCode:
 
     # -- fill -----------------------------------------------------------------------------------
     def state_words(self) -> int:
-        return 1 + 2 * len(self.inputs) + len(self.targets) + 2 * len(self.scalars) + 1
+        return 1 + 2 * len(self.inputs) + len(self.targets) + 2 * len(self.scalars) + 3
 
     def fill(self, checked: bool = False) -> ir.Function:
         """``i32 (state, off, n, elems)``; the words of ``state``: address of ``dims``, for every operand data and
-        strides, addresses of the targets, two words a scalar."""
+        strides, addresses of the targets, two words a scalar; for a store data and strides of its array, where the
+        elements go at once if the address of the target is NULL."""
         name = "fill.checked" if checked else "fill"
         if name in self._made:
             return self._made[name]
@@ -238,8 +245,13 @@ class KernelCode:
         for k, index in enumerate(self.targets):
             pointer = b.load(word(b, state, at), typ=PTR)
             at += 1
-            if k < len(self.kernel.outputs):
-                pointer = advance(b, pointer, b.mul(off, i64(ITEMSIZE[self.kernel.body[index].dtype])))
+            if k < self.whole:
+                given, size = pointer, ITEMSIZE[self.kernel.body[index].dtype]
+                pointer = advance(b, given, b.mul(off, i64(size)))
+                if self.kernel.store is not None:
+                    through = b.icmp_unsigned("==", given, ir.Constant(PTR, None))
+                    run = entry_alloca(function, I8, BLOCK * size)
+                    pointer = b.select(through, run, pointer)
             args.append(pointer)
             found[index] = pointer
         scalar = LLVMBuilder(b, self.unit.hook)
@@ -250,6 +262,11 @@ class KernelCode:
         if not checked:
             for k, reduction in enumerate(self.kernel.reductions):
                 b.store(found[reduction.arg], word(b, elems, k))
+        if self.kernel.store is not None and not checked:
+            size = ITEMSIZE[self.kernel.body[self.kernel.store.arg].dtype]
+            with b.if_then(through):
+                data, strides = (b.load(word(b, state, at + k), typ=PTR) for k in (0, 1))
+                b.call(self.unit.helper("jc_scatter"), [run, data, i64(size), i64(nd), dims, strides, off, n])
         b.ret(bits)
         self._made[name] = function
         return function
@@ -322,6 +339,7 @@ class _Compute:
                 s.store(get(index), element(self.b, pointer, i, body[index].dtype))
             for bail in s.bails:
                 note(bail)
+                code.bails = True
         return self.b.block.gathered
 
     def _get(self, s: LLVMBuilder, index: int, i: ir.Value, stage: int, get: object, note: object) -> Scalar:

@@ -17,6 +17,7 @@ from jitcore.backends.cpu.frame import Arr, Frame
 from jitcore.backends.cpu.host import Host
 from jitcore.backends.cpu.kernelcall import KernelCall
 from jitcore.backends.cpu.loops import Unsupported, register_types, registers
+from jitcore.backends.cpu.storecall import StoreCall
 from jitcore.ir.graph import Block, Graph, Value
 from jitcore.ir.types import ArrayType, ListType, ScalarType
 from jitcore.kernels.ir import Kernel, Plan
@@ -62,6 +63,7 @@ class _Lowering:
         for block in order:
             frame.move_to(self.heads[block])
             frame.made.clear()
+            frame.fallback = 0
             frame.exits.block = block
             self.phis[block] = [self._param(value) for value in block.params]
             for value in block.params:
@@ -70,7 +72,8 @@ class _Lowering:
             host = Host(frame, self.ops, self.exact)
             for step in self.plan.steps[block]:
                 if isinstance(step, Kernel):
-                    KernelCall(frame, step, self.ops, self.exact).emit()
+                    kind = StoreCall if step.store is not None else KernelCall
+                    kind(frame, step, self.ops, self.exact).emit()
                 else:
                     host.emit(step)
             self._end(block)

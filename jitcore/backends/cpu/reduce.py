@@ -53,7 +53,7 @@ class Reductions:
             frame.scalar.const(r.dtype, start_value(r.op, r.dtype))
         frame.scalar.store(start, item)
         type = r.value.type
-        exit = r.exit or 0
+        exit = self.exit if r.exit is None else r.exit
         if isinstance(type, ArrayType):
             dims = [frame.length(length) for length in r.value.shape]
             count = fold(b.mul, dims, i64(1))

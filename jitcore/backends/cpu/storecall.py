@@ -1,0 +1,113 @@
+"""Running a kernel whose results go into an array that exists.
+
+Job: NumPy's meaning of a store.  Invariants: nothing is written before all that may fail has been looked at; elements
+are read before any that they share memory with is written.  Only ``backends.cpu`` uses it.
+
+The ways, chosen at run time by how the target lies to what is read.  Into the target at once: nothing can fail, and the
+target lies as the loop goes and apart from all that is read.  Through a block's buffer: nothing can fail, and each
+element is read at most by its own counterpart.  Else all results go to scratch memory, and from there to the target.
+"""
+from __future__ import annotations
+
+from functools import reduce as fold
+
+from llvmlite import ir
+
+from jitcore.backends.cpu.emit import PTR, entry_alloca, i32, i64
+from jitcore.backends.cpu.frame import Arr
+from jitcore.backends.cpu.kernelcall import KernelCall
+from jitcore.backends.cpu.loops import BLOCK
+from jitcore.kernels.ir import same_order
+from jitcore.ops.builder import ITEMSIZE
+
+_NULL = ir.Constant(PTR, None)
+#: The bit of jc_overlap for any overlap but that of an array with itself.
+_PARTIAL = 2
+
+
+class StoreCall(KernelCall):
+    """Emits the call of a kernel with a store into ``frame``."""
+
+    def emit(self) -> None:
+        frame, b, kernel, code = self.frame, self.frame.b, self.kernel, self.code
+        assert kernel.store is not None
+        frame.has_work = True
+        target = frame.array(kernel.store.target)
+        size = ITEMSIZE[kernel.body[kernel.store.arg].dtype]
+        total = fold(b.mul, self.dims, i64(1))
+        lengths, steps = frame.words(self.dims), frame.words(frame.strides_of(target))
+        if target.type.layout == "A":
+            folded = frame.helper("jc_folded", i64(self.nd), lengths, steps, i64(size))
+            frame.leave_if(b.icmp_unsigned("!=", folded, i32(0)), self.exit)
+        strides = {index: self._broadcast(kernel.body[index].value) for index in code.inputs}
+        overlap = self._overlap(target, lengths, steps, size, strides)
+        if self.nd == 1:
+            self._leave_if_crossing(overlap, frame.strides_of(target)[0], strides)
+        fill = code.fill()
+        quiet = not (code.reports or code.bails)
+        where = entry_alloca(frame.function, PTR, 1)
+        in_scratch = b.icmp_unsigned("!=", b.and_(overlap, i32(_PARTIAL)), i32(0)) if quiet else ir.Constant(
+            ir.IntType(1), 1)
+        if quiet:
+            b.store(self._at_once(target, overlap), where)
+            with b.if_then(in_scratch):
+                b.store(frame.scratch(b.mul(total, i64(size)), self.exit), where)
+        else:
+            b.store(frame.scratch(b.mul(total, i64(size)), self.exit), where)
+        memory = b.load(where, typ=PTR)
+        targets = [memory]
+        for index in code.targets[1:]:
+            targets.append(entry_alloca(frame.function, ir.IntType(8), BLOCK * ITEMSIZE[kernel.body[index].dtype]))
+        state, dims = self._state(strides, targets, target)
+        if code.reports:
+            frame.helper("jc_reports_clear")
+        bits = frame.helper("jc_blocks", fill, state, i64(self.nd), dims, self._most(memory))
+        if code.bails:
+            frame.leave_if(b.icmp_unsigned("!=", bits, i32(0)), self.exit)
+        if code.reports:
+            self._look(False, targets, total, state, dims, None)
+        with b.if_then(in_scratch):
+            forward = kernel.layout != "F" or self.nd < 2
+            ordered = frame.strides_of(target)
+            frame.helper("jc_scatter", memory, target.data, i64(size), i64(self.nd),
+                         frame.words(self.dims if forward else self.dims[::-1]),
+                         frame.words(ordered if forward else ordered[::-1]), i64(0), total)
+        frame.add_to_counter(3)
+
+    def _leave_if_crossing(self, overlap: ir.Value, step: ir.Value, strides: dict[int, list[ir.Value]]) -> None:
+        """NumPy copies one axis onto one that overlaps it in place, from one end; with different strides in one
+        direction that is no copy of what was there, but NumPy's own affair."""
+        if any(instr.kind == "ew" for instr in self.kernel.body):
+            return
+        b = self.frame.b
+        for row in strides.values():
+            differ = b.and_(b.icmp_signed("!=", row[0], step), b.icmp_signed(">=", b.xor(row[0], step), i64(0)))
+            self.frame.leave_if(b.and_(b.icmp_signed("==", overlap, i32(_PARTIAL)), differ), self.exit)
+
+    def _overlap(self, target: Arr, lengths: ir.Value, steps: ir.Value, size: int,
+                 strides: dict[int, list[ir.Value]]) -> ir.Value:
+        """The worst that ``jc_overlap`` says of an array that is read."""
+        frame, b = self.frame, self.frame.b
+        worst: ir.Value = i32(0)
+        for index, row in strides.items():
+            source = frame.array(self.kernel.body[index].value)
+            found = frame.helper("jc_overlap", target.data, steps, i64(size), source.data, frame.words(row),
+                                 i64(source.type.dtype.itemsize), i64(self.nd), lengths)
+            worst = b.or_(worst, found)
+        return worst
+
+    def _at_once(self, target: Arr, overlap: ir.Value) -> ir.Value:
+        """The target's own memory where results may go there as they come, else NULL."""
+        store = self.kernel.store
+        assert store is not None
+        if not same_order(store.target, self.kernel.shape, self.kernel.layout):
+            return _NULL
+        b = self.frame.b
+        return b.select(b.icmp_unsigned("==", overlap, i32(0)), target.data, _NULL)
+
+    def _most(self, memory: ir.Value) -> ir.Value:
+        """Elements of a block: any number where no buffer holds them."""
+        if not self.flat or self.code.blocked or len(self.code.targets) > 1:
+            return i64(BLOCK)
+        b = self.frame.b
+        return b.select(b.icmp_unsigned("==", memory, _NULL), i64(BLOCK), i64(1 << 40))
