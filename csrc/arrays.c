@@ -165,6 +165,7 @@ static PyObject *jc_tuple(int64_t n, PyObject *const *items)
 static PyObject *jc_call(jc_ctx *ctx, PyObject *callable, PyObject *const *args, int64_t nargs, PyObject *kwnames)
 {
     ctx->calls++;
+    jc_released++;
     return or_null(PyObject_Vectorcall(callable, args, (size_t)nargs, kwnames));
 }
 
@@ -219,7 +220,7 @@ int jc_symbols_add(PyObject *dict)
     };
     return jc_symbols_put(dict, table) < 0 || jc_views_symbols(dict) < 0 || jc_order_symbols(dict) < 0
         || jc_targets_symbols(dict) < 0 || jc_reports_symbols(dict) < 0 || jc_blocks_symbols(dict) < 0
-        || jc_lists_symbols(dict) < 0 ? -1 : 0;
+        || jc_random_symbols(dict) < 0 || jc_lists_symbols(dict) < 0 ? -1 : 0;
 }
 
 int jc_arrays_init(PyObject *module)

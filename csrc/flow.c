@@ -310,6 +310,7 @@ int jc_poll(void)
 {
     Py_BEGIN_ALLOW_THREADS
     Py_END_ALLOW_THREADS
+    jc_released++;
     return 1;
 }
 

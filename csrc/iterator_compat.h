@@ -1,4 +1,4 @@
-/* CPython's iterators as guard programs and recipes see them: where they are, and over what.
+/* CPython's iterators, and a.flat, as guard programs and recipes see them: where they are, and over what.
  *
  * Reviewed for 3.11, 3.12 and 3.13; tests/guards/test_iterators.py compares with what the iterators say of themselves.
  * Nothing here runs Python code, allocates or sets an exception.
@@ -10,8 +10,7 @@
 #if PY_VERSION_HEX < 0x030B0000 || PY_VERSION_HEX >= 0x030E0000
 #error "the iterators were not reviewed for this version of CPython"
 #endif
-#include <stdint.h>
-#include <stdbool.h>
+#include "npyapi.h"
 
 /* An iterator over a range whose numbers fit a C long. */
 typedef struct {
@@ -24,7 +23,8 @@ typedef struct {
 } jc_range_iterator;
 
 /* Iterators over lists, tuples, bytes and other sequences, forwards and backwards: `of` is NULL when they are used up.
- * Also enumerate, which counts the items of the iterator `of`; and zip, which has a tuple of `index` iterators. */
+ * Also enumerate, which counts the items of the iterator `of`; and zip, which has a tuple of `index` iterators.
+ * (NumPy's a.flat goes by index too and has a layout of its own.) */
 typedef struct {
     PyObject_HEAD
     Py_ssize_t index;
@@ -40,7 +40,8 @@ typedef struct {
 static inline bool jc_is_indexed(const PyTypeObject *type)
 {
     return type == &PyListIter_Type || type == &PyTupleIter_Type || type == &PyBytesIter_Type || type == &PySeqIter_Type
-        || type == &PyReversed_Type || type == &PyListRevIter_Type || type == &PyEnum_Type || type == &PyZip_Type;
+        || type == &PyReversed_Type || type == &PyListRevIter_Type || type == &PyEnum_Type || type == &PyZip_Type
+        || type == &PyArrayIter_Type;
 }
 
 /* Numbers that are counted in loops lie within: nothing that is done with them there overflows. */
@@ -55,13 +56,16 @@ static inline bool jc_is_near(int64_t n)
 static inline PyObject *jc_iterated(PyObject *o)    /* [borrowed] */
 {
     jc_indexed *it = (jc_indexed *)o;
+    if (Py_IS_TYPE(o, &PyArrayIter_Type)) {
+        return (PyObject *)((PyArrayIterObject *)o)->ao;
+    }
     return it->index < 0 && Py_IS_TYPE(o, &PyListRevIter_Type) ? NULL : it->of;
 }
 
 /* The index of the next item, for enumerate its number.  False where it is used up, or the number is large. */
 static inline bool jc_position(PyObject *o, int64_t *position)
 {
-    *position = ((jc_indexed *)o)->index;
+    *position = Py_IS_TYPE(o, &PyArrayIter_Type) ? ((PyArrayIterObject *)o)->index : ((jc_indexed *)o)->index;
     return jc_iterated(o) != NULL && jc_is_near(*position);
 }
 

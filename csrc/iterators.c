@@ -25,6 +25,23 @@ PyObject *jc_iterator_at(PyObject *sequence, PyObject *index, int backwards)
     return made;
 }
 
+/* array.flat, whose next item is number `index` in C order. */
+PyObject *jc_flat_at(PyObject *array, PyObject *index)
+{
+    Py_ssize_t at = PyLong_AsSsize_t(index);
+    if (at == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    PyObject *made = PyArray_IterNew(array);
+    if (made != NULL && at < ((PyArrayIterObject *)made)->size) {
+        PyArray_ITER_GOTO1D(made, at);
+    }
+    else if (made != NULL) {    /* used up */
+        ((PyArrayIterObject *)made)->index = at;
+    }
+    return made;
+}
+
 PyObject *jc_zip_of(PyObject *const *items, int n)
 {
     PyObject *names = items[0] == Py_True ? Py_BuildValue("(s)", "strict") : NULL;

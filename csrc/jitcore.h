@@ -33,6 +33,7 @@
  *   reducers.c      reductions over blocks, sums in NumPy's order
  *   reports.c       floating-point reports against NumPy's errstate
  *   ufuncs.c        inner loops of NumPy's ufuncs
+ *   random.c        NumPy's random bit generators
  *   pool.c          recycled memory for large arrays
  *   module.c        the Python module `jitcore._core`
  *
@@ -104,6 +105,8 @@ JC_HIDDEN int jc_recipe_build(const jc_recipe *, PyObject *func, PyObject *const
 /* ---- iterators.c ------------------------------------------------------------------------------- */
 /* iter(sequence), or reversed(sequence), whose next item is that at `index`.  Arguments [borrowed]; [new]. */
 JC_HIDDEN PyObject *jc_iterator_at(PyObject *sequence, PyObject *index, int backwards);
+/* array.flat, whose next item is number `index`.  Arguments [borrowed]; [new]. */
+JC_HIDDEN PyObject *jc_flat_at(PyObject *array, PyObject *index);
 /* zip(*items[1:], strict=items[0]) of n - 1 iterators.  Arguments [borrowed]; [new]. */
 JC_HIDDEN PyObject *jc_zip_of(PyObject *const *items, int n);
 JC_HIDDEN PyObject *jc_range_iterator_new(int64_t start, int64_t stop, int64_t step);
@@ -119,6 +122,10 @@ JC_HIDDEN PyObject *jc_cell_of_closure(PyObject *index, PyObject *given, PyObjec
 
 /* ---- flow.c ------------------------------------------------------------------------------------ */
 JC_HIDDEN int jc_poll(void);
+
+/* ---- random.c ----------------------------------------------------------------------------------- */
+/* How often native code may have given up the GIL: whatever does so on its behalf adds one. */
+JC_HIDDEN extern int64_t jc_released;
 
 /* ---- helpers whose addresses native code calls: name -> address ------------------------------- */
 JC_HIDDEN int jc_symbols_add(PyObject *dict /* borrowed */);   /* arrays.c, reports.c; 0 or -1 */

@@ -161,6 +161,9 @@ static void jc_tlist_reverse(jc_tlist *l)
 {
     char item[16];
     size_t size = (size_t)l->size;
+    if (l->n < 2) {     /* an empty list may have no memory at all */
+        return;
+    }
     for (char *low = l->data, *high = l->data + (l->n - 1) * l->size; low < high; low += size, high -= size) {
         memcpy(item, low, size);
         memcpy(low, high, size);

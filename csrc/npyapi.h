@@ -50,6 +50,7 @@ JC_HIDDEN int jc_symbols_put(PyObject *dict, const jc_symbol *table);
 JC_HIDDEN int jc_order_symbols(PyObject *dict);
 JC_HIDDEN int jc_reports_symbols(PyObject *dict);
 JC_HIDDEN int jc_views_symbols(PyObject *dict);
+JC_HIDDEN int jc_random_symbols(PyObject *dict);
 JC_HIDDEN int jc_targets_symbols(PyObject *dict);
 
 #endif

@@ -18,12 +18,12 @@
 
 enum { R_CONST, R_NULL, R_SRC, R_INT, R_FLOAT, R_BOOL, R_COMPLEX, R_OBJECT, R_LIST, R_NUMPY, R_BUILD, R_MEMO, R_REF, R_RANGE };
 enum { B_TUPLE, B_LIST, B_DICT, B_SET, B_SLICE, B_CELL, B_METHOD, B_RANGE, B_ITER, B_FREE, B_LAST, B_ITER_AT,
-       B_REVERSED_AT, B_ENUMERATE, B_ZIP, B_FUNCTION, B_INSTANCE };
+       B_REVERSED_AT, B_FLAT_AT, B_ENUMERATE, B_ZIP, B_FUNCTION, B_INSTANCE };
 
 static const struct { const char *name; int items; } KINDS[] = {     /* items: how many, -1 any, -2 pairs, -3 the parts of a function, -4 one and pairs */
     {"tuple", -1}, {"list", -1}, {"dict", -2}, {"set", -1}, {"slice", 3}, {"cell", 1}, {"method", 2}, {"range", 3},
-    {"iter", 1}, {"free", 2}, {"last", 2}, {"iter_at", 2}, {"reversed_at", 2}, {"enumerate", 2}, {"zip", -1},
-    {"function", -3}, {"instance", -4},
+    {"iter", 1}, {"free", 2}, {"last", 2}, {"iter_at", 2}, {"reversed_at", 2}, {"flat_at", 2}, {"enumerate", 2},
+    {"zip", -1}, {"function", -3}, {"instance", -4},
 };
 
 /* May an item of such an object be NULL? */
@@ -301,6 +301,7 @@ static PyObject *assemble(int kind, PyObject **items, int n, PyObject *own)
         return jc_make_instance(items, n);
     case B_ITER_AT: case B_REVERSED_AT:
         return jc_iterator_at(items[0], items[1], kind == B_REVERSED_AT);
+    case B_FLAT_AT: return jc_flat_at(items[0], items[1]);
     case B_ENUMERATE:
         return PyObject_CallFunctionObjArgs((PyObject *)&PyEnum_Type, items[0], items[1], NULL);
     case B_ZIP:

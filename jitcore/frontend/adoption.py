@@ -6,31 +6,38 @@ numbers are inputs, read once; anything else stays what it is, untouched.  Used 
 """
 from __future__ import annotations
 
+import numpy as np
+
 from jitcore.frontend.builder import Builder
 from jitcore.frontend.values import (
     Abstract,
     Array,
     Enumerate,
+    FlatIterator,
     FoundSequence,
+    Known,
     Lazy,
     LoopIterator,
     Opaque,
     RangeIterator,
     Scalar,
+    Sequence,
     SequenceIterator,
     Zip,
 )
 from jitcore.guards import iterators
 from jitcore.guards.guard import Alone, Guard, LengthIs, LoadPosition, LoadRange, StrictIs, TypeIs
-from jitcore.guards.sources import Item, Iterated, Source
+from jitcore.guards.sources import Global, Item, Iterated, Local, Source
 from jitcore.ir.types import INT
 
 
 class Adopted:
-    """The iterators of one region's entry state; their numbers by source."""
+    """The iterators of one region's entry state; their numbers by source.  ``seen``: the ids of the objects in the
+    frame's slots."""
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
+        self.seen: frozenset[int] = frozenset()
         self._numbers: dict[tuple[Source, int], Scalar] = {}
 
     def iterator(self, value: Lazy) -> Abstract:
@@ -76,13 +83,16 @@ class Adopted:
             return None
         found = self._number(LoadPosition(source, type(obj)), position)
         over = self.builder.force(Lazy(sequence, Iterated(source)))
-        if not _may_loop(over):
+        if not _may_loop(over) and not (type(obj) is np.flatiter and isinstance(over, Array)):
             return None
         self._guard(Alone(source))
+        if type(obj) is np.flatiter:
+            assert isinstance(over, Array)
+            return FlatIterator(over, found)
         return SequenceIterator(over, found, iterators.BACKWARDS[type(obj)])
 
     def _inner(self, obj: object, source: Source) -> LoopIterator | None:
-        found = self.iterator(Lazy(obj, source, True))
+        found = self.iterator(Lazy(obj, source, id(obj) not in self.seen))
         return found if isinstance(found, LoopIterator) else None
 
     def _enumerate(self, obj: object, source: Source) -> LoopIterator | None:
@@ -99,7 +109,7 @@ class Adopted:
     def _zip(self, obj: object, source: Source) -> LoopIterator | None:
         parts, inner = iterators.iterated(obj), Iterated(source)
         strict = iterators.is_strict(obj)
-        if not isinstance(parts, tuple) or not parts or strict is None:
+        if not isinstance(parts, tuple) or not parts or strict is None or len(set(map(id, parts))) < len(parts):
             return None
         for guard in (StrictIs(source, strict), TypeIs(inner, tuple), LengthIs(inner, len(parts))):
             self._guard(guard)
@@ -117,3 +127,27 @@ def _may_loop(value: Abstract) -> bool:
         return bool(value.shape)
     return value.number is not None if isinstance(value, FoundSequence) else isinstance(value, Opaque) and \
         value.type is bytes
+
+
+def described(value: Abstract) -> str:
+    """What a loop goes over, in words."""
+    if isinstance(value, RangeIterator):
+        return "a range"
+    if isinstance(value, Enumerate):
+        return f"enumerate({described(value.over)})"
+    if isinstance(value, Zip):
+        return f"zip({', '.join(map(described, value.parts))})"
+    if isinstance(value, FlatIterator):
+        return f"all elements of {described(SequenceIterator(value.over, value.position, False))}"
+    if not isinstance(value, SequenceIterator):
+        return "an iterator"
+    over = value.over
+    kind = "a sequence"
+    if isinstance(over, Array):
+        kind = f"array {over.type}"
+    elif isinstance(over, Sequence):
+        kind = f"a {over.kind}"
+    elif isinstance(over, (Known, Opaque)):
+        kind = (type(over.obj) if isinstance(over, Known) else over.type).__name__
+    name = f"{kind} ({over.source})" if isinstance(over.source, (Local, Global)) else kind
+    return f"reversed({name})" if value.down else name

@@ -35,6 +35,7 @@ from jitcore.frontend.values import (
 )
 from jitcore.guards.guard import Absent, TypeIs
 from jitcore.guards.sources import Attr
+from jitcore.ops import random
 
 _METHOD_DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType)
 _VALUES = (str, int, float, complex, tuple, bytes, type(None), np.generic)
@@ -177,6 +178,8 @@ def _of_instance(m: Machine, obj: Opaque, name: str) -> Abstract | Redirect:
         return Method(constant(m, found.__func__), Known(cls))
     if isinstance(found, types.MethodDescriptorType):
         return NativeMethod(obj, name)
+    if random.of_method(found) is not None:
+        return Method(Known(found), obj)
     raise Unsupported(f"attribute {name} of a {cls.__name__}")
 
 

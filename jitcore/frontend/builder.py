@@ -13,7 +13,7 @@ from weakref import ref
 
 import numpy as np
 
-from jitcore.frontend.snapshot import Left
+from jitcore.frontend.snapshot import Left, Loop
 from jitcore.frontend.values import (
     Abstract,
     Array,
@@ -66,6 +66,7 @@ class Builder:
         self.guards: list[Guard] = []
         self.sources: list[Source] = []
         self.left: list[Left] = []
+        self.loops: list[Loop] = []
         self.line = 0
         self.graph.add_exit(Exit("restart", reason="the interpreter decides"))
         #: Gives the exit of a check that fails in the present instruction.

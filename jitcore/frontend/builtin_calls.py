@@ -1,16 +1,12 @@
-"""Calls of Python's builtin functions and types, and of ``math``.
+"""Calls of Python's builtin functions and types; those of numbers are in ``builtin_numbers``.
 
 Job: ``find`` gives the rule for a callable.  Invariants: a rule gives exactly what CPython gives, folds only known
 immutable operands, or raises ``Unsupported``; it changes no abstract value before it is sure.  Used by ``calls``.
 """
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from jitcore.frontend import (
     attributes,
@@ -18,10 +14,7 @@ from jitcore.frontend import (
     iteration,
     list_makers,
     lists,
-    numpy_attrs,
-    numpy_ops,
     operations,
-    operators,
     python_ops,
     sequences,
 )
@@ -157,145 +150,6 @@ def _hasattr(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> A
     return Known(attributes.has(m, args[0], _name(args[1])))
 
 
-# -- numbers --------------------------------------------------------------------------------------------
-def _number(m: Machine, name: str, value: Abstract, function: Callable[..., Any]) -> Abstract:
-    """A conversion: of Python numbers by ``py``, of NumPy's numbers through their weak value."""
-    if isinstance(value, Known) and python_ops.is_python_number(value):
-        return python_ops.fold(m, function, value.obj)
-    if isinstance(value, Known) and type(value.obj) is str and function is not bool:
-        return python_ops.fold(m, function, value.obj)
-    if operations.is_numpy(value):
-        item = numpy_attrs.call_method(m, NativeMethod(value, "item"), [], {})
-        if isinstance(item, Redirect):
-            raise Unsupported(f"{name}() of an array")
-        value = m.force(item)
-    if isinstance(value, Known):
-        return python_ops.fold(m, function, value.obj)
-    return python_ops.apply(m, name, value)
-
-
-@rule(int, 0, 1)
-def _int(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-    return _number(m, "int", args[0], int) if args else Known(0)
-
-
-@rule(operator.index, 1, 1)
-def _index(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-    value = args[0]
-    if issubclass(pytype(m, value), int) and isinstance(value, (Known, Scalar)):
-        return value
-    if operations.is_numpy(value) and issubclass(pytype(m, value), np.integer):
-        return _number(m, "int", value, int)
-    if isinstance(value, (Scalar, Sequence, Dict)) or lacks(value, "__index__"):
-        raise Raises(TypeError, "operator.index() of something that is no int")
-    raise Unsupported("operator.index() of an object")
-
-
-@rule(float, 0, 1)
-def _float(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-    if not args:
-        return Known(0.0)
-    if isinstance(args[0], Scalar) and str(args[0].type) == "float":
-        return args[0]                                  # float(x) is x
-    return _number(m, "float", args[0], float)
-
-
-@rule(complex, 1, 2)
-def _complex(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-    if len(args) == 1:
-        if isinstance(args[0], Scalar) and str(args[0].type) == "complex":
-            return args[0]
-        return _number(m, "complex", args[0], complex)
-    parts = [_number(m, "float", arg, float) for arg in args]
-    if all(isinstance(part, Known) for part in parts):
-        return python_ops.fold(m, complex, *(part.obj for part in parts))  # type: ignore[attr-defined]
-    return python_ops.apply(m, "complex", *parts)
-
-
-@rule(bool, 0, 1)
-def _bool(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-    return operations.truth_value(m, args[0]) if args else Known(False)
-
-
-@rule(abs, 1, 1)
-def _abs(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract | Redirect:
-    value = args[0]
-    if operations.is_numpy(value):
-        return numpy_ops.unary(m, "abs", value)
-    if operators.has_class(value):
-        return operators.unary(m, "__abs__", value)
-    return python_ops.fold(m, abs, value.obj) if isinstance(value, Known) else python_ops.apply(m, "abs", value)
-
-
-@rule(round, 1, 2)
-def _round(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-    if all(isinstance(arg, Known) for arg in args):
-        return python_ops.fold(m, round, *(arg.obj for arg in args))  # type: ignore[attr-defined]
-    if len(args) == 1 and not operations.is_numpy(args[0]):
-        return python_ops.apply(m, "round", args[0])
-    raise Unsupported("round() to digits")
-
-
-@rule(divmod, 2, 2)
-def _divmod(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-    parts = [operations.binary(m, op, args[0], args[1]) for op in ("floordiv", "mod")]
-    if operations.is_numpy(args[0]) or operations.is_numpy(args[1]):
-        raise Unsupported("divmod() of NumPy's numbers")
-    return Sequence("tuple", [part for part in parts if isinstance(part, Abstract)])
-
-
-@rule(pow, 2, 2)
-def _pow(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract | Redirect:
-    return operations.binary(m, "pow", args[0], args[1])
-
-
-def _extreme(name: str, function: Callable[..., Any]) -> Rule:
-    def found(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-        if len(args) == 1 and (whole := lists.whole(args[0])) is not None:
-            return lists.best(m, whole, name == "max")
-        values = [m.force(v) for v in (args if len(args) > 1 else iteration.items(m, args[0], 1000)[0])]
-        if not values:
-            raise Raises(ValueError, f"{name}() of nothing")
-        if all(isinstance(v, Known) for v in values):
-            return _known_extreme(m, function, values)
-        if len(values) == 1:
-            return values[0]
-        best = values[0]
-        for value in values[1:]:
-            if not isinstance(best, (Scalar, Known)) or m.builder.as_value(best).type != m.builder.as_value(value).type:
-                raise Unsupported(f"{name}() of unlike numbers")
-            best = python_ops.apply(m, name, best, value)
-        return best
-    return found
-
-
-def _known_extreme(m: Machine, function: Callable[..., Any], values: list[Abstract]) -> Abstract:
-    found = python_ops.fold(m, lambda *objs: function(objs), *(v.obj for v in values))  # type: ignore[attr-defined]
-    assert isinstance(found, Known)
-    return next(v for v in values if isinstance(v, Known) and v.obj is found.obj)
-
-
-rule(min, 1, 1000)(_extreme("min", min))
-rule(max, 1, 1000)(_extreme("max", max))
-
-
-@rule(sum, 1, 2)
-def _sum(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-    if isinstance(args[0], (Array, Scalar)):
-        raise Unsupported("sum() over an array")
-    if (whole := lists.whole(args[0])) is not None:
-        return lists.total(m, whole, args[1] if len(args) == 2 else Known(0))
-    values = [m.force(v) for v in iteration.items(m, args[0], 1000)[0]]
-    total: Abstract = args[1] if len(args) == 2 else Known(0)
-    if all(isinstance(v, Known) for v in (total, *values)):
-        return python_ops.fold(m, lambda *objs: sum(objs[1:], objs[0]), total.obj, *(v.obj for v in values))  # type: ignore[attr-defined]
-    if any(pytype(m, v) in (float, complex) for v in (total, *values)):
-        raise Unsupported("sum() of floats, which compensates for rounding in some versions")
-    for value in values:
-        step = operations.binary(m, "add", total, value)
-        assert isinstance(step, Abstract)
-        total = step
-    return total
 
 
 # -- containers -------------------------------------------------------------------------------------------
@@ -473,25 +327,3 @@ def _text(function: Callable[..., Any]) -> Rule:
 
 for _function in (str, repr, ascii, format, ord, chr, hex, bin, oct):
     rule(_function, 1, 2)(_text(_function))
-
-
-# -- math -------------------------------------------------------------------------------------------------
-def _math(name: str, function: Callable[..., Any]) -> Rule:
-    def found(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
-        if all(isinstance(arg, Known) for arg in args):
-            return python_ops.fold(m, function, *(arg.obj for arg in args))  # type: ignore[attr-defined]
-        numbers = [_number(m, "float", arg, float) if operations.is_numpy(arg) else arg for arg in args]
-        op = "math.log_base" if name == "log" and len(args) == 2 else f"math.{name}"
-        values = tuple(m.builder.as_value(v) if python_ops.is_python_number(v) else None for v in numbers)
-        if None in values:
-            raise Unsupported(f"math.{name} of an object")
-        return Scalar(python_ops.emit(m, op, values))  # type: ignore[arg-type]
-    return found
-
-
-for _name_of_math in (
-        "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh degrees erf erfc exp exp2 expm1 fabs"
-        " floor fmod isfinite isinf isnan log log10 log1p log2 pow radians sin sinh sqrt tan tanh trunc").split():
-    _target = getattr(math, _name_of_math, None)
-    if _target is not None:
-        rule(_target, 1, 2)(_math(_name_of_math, _target))

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from jitcore.frontend import iteration, lists, operations
+from jitcore.frontend import iteration, lists, operations, python_ops
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import constant
 from jitcore.frontend.protocol import Raises, Unsupported
-from jitcore.frontend.values import Abstract, Dict, Known, Sequence, TypedList, View
+from jitcore.frontend.values import Abstract, Dict, Known, Scalar, Sequence, TypedList, View
 
 #: Methods of immutable objects that give the same for the same arguments.
 _PURE: dict[type, frozenset[str]] = {
@@ -41,6 +41,26 @@ def call(m: Machine, obj: Abstract, name: str, args: list[Abstract], kwargs: dic
     if isinstance(obj, Dict):
         return _dict(m, obj, name, args, kwargs)
     raise Unsupported(f"method {name} of a {type(obj).__name__.lower()}")
+
+
+#: Methods of run-time numbers that are operations of ``ops.python``.
+_NUMBERS: dict[str, tuple[str, ...]] = {
+    "b": ("bit_length", "bit_count", "conjugate"), "i": ("bit_length", "bit_count", "conjugate"),
+    "f": ("is_integer", "conjugate"), "c": ("conjugate",)}
+
+
+def of_number(m: Machine, value: Scalar, name: str, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    """``value.name(...)`` of a Python number."""
+    kind = value.type.dtype.kind
+    if args or kwargs:
+        raise Unsupported(f"method {name} of a number with arguments")
+    if name == "conjugate" and kind in "if":
+        return value
+    if name in _NUMBERS[kind]:
+        return python_ops.apply(m, name, value)
+    if name == "is_integer" and kind in "bi" and hasattr(int, "is_integer"):
+        return Known(True)
+    raise Unsupported(f"method {name} of a number")
 
 
 def _fold(m: Machine, obj: Any, name: str, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:

@@ -15,12 +15,14 @@ from jitcore.frontend import (
     attributes,
     builtin_calls,
     builtin_methods,
+    builtin_numbers,
     exceptions,
     instances,
     iteration,
     numpy_attrs,
     numpy_calls,
     operations,
+    random_calls,
 )
 from jitcore.frontend.inline import enter
 from jitcore.frontend.machine import Machine
@@ -50,6 +52,8 @@ from jitcore.guards.guard import LengthIs
 PENDING = Unbound()
 
 _MAX_REDIRECTS = 16
+#: The modules that have rules for builtins: importing them fills the one table.
+_RULES = (builtin_calls, builtin_numbers)
 _DISPATCHER = type(np.mean)
 
 
@@ -107,7 +111,7 @@ def _semantic(m: Machine, func: Abstract, args: list[Abstract],
         return _exception(m, func, target, kwargs)
     if target is functools.partial and args and isinstance(m.force(args[0]), (Function, Method, Partial)):
         return Partial(args[0], args[1:], dict(kwargs))
-    handler = builtin_calls.find(target)
+    handler = builtin_calls.find(target) or random_calls.find(target)
     if handler is not None:
         return handler(m, args, kwargs)
     return numpy_calls.call_known(m, target, args, kwargs)
@@ -172,6 +176,8 @@ def _partial(m: Machine, func: Opaque, args: list[Abstract], kwargs: dict[str, A
 def _native_method(m: Machine, func: NativeMethod, args: list[Abstract],
                    kwargs: dict[str, Abstract]) -> Abstract | Redirect | None:
     obj = m.force(func.self_value)
+    if isinstance(obj, Scalar) and obj.type.weak:
+        return builtin_methods.of_number(m, obj, func.name, args, kwargs)
     if isinstance(obj, Instance):
         return _of_object(m, obj, func.name, args, kwargs)
     if isinstance(obj, (Array, Scalar)):

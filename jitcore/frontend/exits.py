@@ -13,6 +13,7 @@ from jitcore.frontend.values import (
     Cell,
     Dict,
     Enumerate,
+    FlatIterator,
     Function,
     Gathered,
     Handling,
@@ -220,6 +221,8 @@ class ExitMaker:
             return Build("iter", (Build("range", self.all([value.position, value.stop, value.step])),))
         if isinstance(value, SequenceIterator):
             return Build("reversed_at" if value.down else "iter_at", self.all([value.over, value.position]))
+        if isinstance(value, FlatIterator):
+            return Build("flat_at", self.all([value.over, value.position]))
         if isinstance(value, Enumerate):
             return Build("enumerate", self.all([value.over, value.position]))
         assert isinstance(value, Zip)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from jitcore.ir.dominance import reverse_postorder
 from jitcore.ir.graph import Graph, Node, Value
-from jitcore.ir.opcodes import OPCODES, WRITES
+from jitcore.ir.opcodes import EFFECTS, OPCODES
 from jitcore.ir.types import ArrayType
 
 #: Less scalar work than this does not pay for checking guards, and for handing a frame over.
@@ -17,7 +17,7 @@ FEW, FEW_WITH_FRAME = 4, 8
 #: An operation on NumPy scalars, in operations on Python numbers.
 NUMPY_SCALAR = 4
 
-_ARITHMETIC = {"py", "ew", "cast", "splat", "iota", "reduce", "copy", "load", "byte", "number", "call", *WRITES,
+_ARITHMETIC = {"py", "ew", "cast", "splat", "iota", "reduce", "copy", "load", "byte", "number", "call", *EFFECTS,
                *(op for op in OPCODES if op.startswith("list_"))}
 
 
@@ -64,12 +64,12 @@ def _needed(graph: Graph, values: list[Value]) -> list[Node]:
 
 def _stores(node: Node) -> bool:
     """Whether a node is there for what it does.  A list may be changed in vain; it counts all the same."""
-    return node.op in WRITES or (node.op.startswith("list_") and node.result is None)
+    return node.op in EFFECTS or (node.op.startswith("list_") and node.result is None)
 
 
 def _on_arrays(node: Node) -> bool:
     """Whether a node goes over a whole array."""
-    if node.op in ("load", "store"):
+    if node.op in ("load", "store", "draw"):
         return False
     if node.op == "list_call":
         return True

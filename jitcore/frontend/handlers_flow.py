@@ -150,9 +150,10 @@ def get_iter(m: Machine, instr: Instr) -> None:
     m.check_cut()
     value = m.force(m.frame.pop())
     try:
-        stays = _stays(m, value) if isinstance(value, Range) else (
-            iteration.is_runtime(m, value) and _may_stay(m) is not None)
-        loop = iteration.loop_iterator(m, value) if stays else None
+        runtime = _stays(m, value) if isinstance(value, Range) else iteration.is_runtime(m, value)
+        if runtime and _may_stay(m) is None:
+            raise Leaves("a loop on run-time values")
+        loop = iteration.loop_iterator(m, value) if runtime else None
         m.frame.push(loop if loop is not None else iteration.iterate(m, value))
     except Raises:
         raise
@@ -187,6 +188,8 @@ def for_iter(m: Machine, instr: Instr) -> None:
     frame = m.frame
     iterator = m.force(frame.stack[-1])
     if isinstance(iterator, LoopIterator):
+        if not m.meeting.is_native(frame.index - 1):
+            raise Leaves("a loop on run-time values")
         _next(m, instr, iterator)
         return
     if not isinstance(iterator, Iterator):

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from jitcore.frontend import python_ops
 from jitcore.frontend.machine import MAX_TRIPS, Machine
-from jitcore.frontend.numpy_index import item_at
+from jitcore.frontend.numpy_index import element_at, item_at
 from jitcore.frontend.numpy_shapes import lengths_of
 from jitcore.frontend.objects import constant, known_range
 from jitcore.frontend.protocol import Leaves, Raises, Unsupported
@@ -22,6 +22,7 @@ from jitcore.frontend.values import (
     Array,
     Dict,
     Enumerate,
+    FlatIterator,
     FoundSequence,
     Iterator,
     Known,
@@ -198,6 +199,9 @@ def more(m: Machine, iterator: LoopIterator) -> Abstract:
         return more(m, iterator.over)
     if isinstance(iterator, Zip):
         return _all_more(m, iterator)
+    if isinstance(iterator, FlatIterator):
+        lengths = lengths_of(m)
+        return python_ops.compare(m, "lt", iterator.position, Scalar(lengths.product(lengths.shape(iterator.over))))
     assert isinstance(iterator, SequenceIterator)
     below = python_ops.compare(m, "lt", iterator.position, _indexed(m, iterator).length(m, iterator.over))
     if not iterator.down:
@@ -234,6 +238,8 @@ def take(m: Machine, iterator: LoopIterator) -> Abstract:
         return Sequence("tuple", [iterator.position, take(m, iterator.over)])
     if isinstance(iterator, Zip):
         return Sequence("tuple", [take(m, part) for part in iterator.parts])
+    if isinstance(iterator, FlatIterator):
+        return element_at(m, iterator.over, m.builder.as_value(iterator.position))
     assert isinstance(iterator, SequenceIterator)
     return _indexed(m, iterator).item(m, iterator.over, m.builder.as_value(iterator.position))
 
@@ -246,7 +252,7 @@ def advance(m: Machine, iterator: LoopIterator) -> None:
         return
     if isinstance(iterator, Enumerate):
         advance(m, iterator.over)
-    assert isinstance(iterator, (RangeIterator, Enumerate, SequenceIterator))
+    assert isinstance(iterator, (RangeIterator, Enumerate, FlatIterator, SequenceIterator))
     step: Abstract = Known(1)
     if isinstance(iterator, RangeIterator):
         step = iterator.step

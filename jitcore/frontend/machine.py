@@ -305,6 +305,10 @@ class Machine:
         if not own or state.checkpoint is None or owner in state.checkpoint.held:
             state.checkpoint = None
 
+    def note_draw(self) -> None:
+        """The present instruction has drawn a random number: what is outside has changed."""
+        self.state.stored, self.state.checkpoint = True, None
+
     def note_change(self, l: TypedList) -> None:
         """The present instruction changes a list: one that the last checkpoint may hold ends that."""
         point, node = self.state.checkpoint, l.value.node

@@ -19,6 +19,7 @@ from jitcore.frontend.values import (
     Cell,
     Dict,
     Enumerate,
+    FlatIterator,
     Function,
     Gathered,
     Instance,
@@ -55,7 +56,7 @@ _PARTS: dict[type, tuple[str, ...]] = {
     Range: ("start", "stop", "step"), RangeIterator: ("position", "stop", "step"), Method: ("func", "self_value"),
     NativeMethod: ("self_value",), Iterator: ("items", "over"), View: ("over",),
     Function: ("closure", "defaults", "kwdefaults"), Set: ("items",), Gathered: ("over",), Instance: ("attrs",),
-    Partial: ("func", "args", "kwargs"),
+    Partial: ("func", "args", "kwargs"), FlatIterator: ("over", "position"),
     SequenceIterator: ("over", "position"), Enumerate: ("over", "position"), Zip: ("parts",),
 }
 #: The parts that must be the same.

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING
 
 from jitcore.bytecode import Code
 from jitcore.bytecode.liveness import Facts, facts_of
+from jitcore.frontend.adoption import described
 from jitcore.frontend.lists import learn
 from jitcore.frontend.matching import Place, arguments, differences, generalise, grown_lists, places_of
+from jitcore.frontend.snapshot import Loop
 from jitcore.frontend.state import Frame, State
 from jitcore.frontend.values import UNBOUND, Lazy, LoopIterator
 from jitcore.ir.graph import Block
@@ -26,7 +28,7 @@ from jitcore.ir.types import ScalarType
 if TYPE_CHECKING:
     from jitcore.frontend.machine import Machine
 
-MAX_VERSIONS = 5    # of a loop, for one version of the loops around it
+MAX_VERSIONS = 8    # of a loop, for one version of the loops around it
 
 
 class Relooped(Exception):
@@ -92,12 +94,19 @@ class Meeting:
             self._waiting.remove(first)
             if first.parked:
                 return self._merge(first)
+            self._leave_loops(first.state.frame)
             if first.split:
                 self.m.builder.block, self.m.state = first.block, first.state
                 if self._at_loop():
                     continue
             return first.block, first.state
         return None
+
+    def _leave_loops(self, frame: Frame) -> None:
+        """Forget the loops that the frame's next instruction is not in."""
+        facts = self.facts_of(frame.code)
+        while frame.loops and frame.index not in facts.bodies[frame.loops[-1][0]]:
+            frame.loops = frame.loops[:-1]
 
     def _merge(self, first: _Waiting) -> tuple[Block, State]:
         """The path ``first`` together with those that wait at the same place and fit."""
@@ -143,8 +152,7 @@ class Meeting:
         """Whether the running path has come to the first instruction of a compiled loop, where it ends."""
         frame = self.m.frame
         facts = self.facts_of(frame.code)
-        while frame.loops and frame.index not in facts.bodies[frame.loops[-1][0]]:
-            frame.loops = frame.loops[:-1]
+        self._leave_loops(frame)
         if frame.index in facts.loops and self.is_native(frame.index):
             self._enter(frame, facts)
             return True
@@ -155,6 +163,8 @@ class Meeting:
         of a loop that the region began in is looked at now."""
         frame = self.m.frame
         if frame.code.instructions[first].op == "FOR_ITER":
+            if (frame.code.code, first) in self.m.choices.left:
+                return False
             if frame.stack and isinstance(frame.stack[-1], Lazy):
                 frame.stack[-1] = self.m.adopted.iterator(frame.stack[-1])
             return bool(frame.stack) and isinstance(frame.stack[-1], LoopIterator)
@@ -177,6 +187,7 @@ class Meeting:
         versions = self._versions.setdefault(where, [])
         wanted = self._wanted.setdefault(where, set())
         if not versions:
+            self._note(frame)
             wanted |= self._changing(frame, facts.assigned[first])
         if versions and m.state.stored and not versions[-1].state.stored:
             raise Relooped((frame.code.code, first), "storing")
@@ -203,6 +214,14 @@ class Meeting:
         m.jump(block, arguments(m.builder, m.state, order))
         new.frame.loops += ((first, version.number),)
         self.wait(block, new)
+
+    def _note(self, frame: Frame) -> None:
+        """Remember the loop that begins, for explain."""
+        instr = frame.code.instructions[frame.index]
+        over = described(frame.stack[-1]) if instr.op == "FOR_ITER" else ""
+        loop = Loop(frame.file, instr.line, over)
+        if loop not in self.m.builder.loops:
+            self.m.builder.loops.append(loop)
 
     def _changing(self, frame: Frame, assigned: int) -> set[Place]:
         """The numbers and arrays that a loop is sure to change: in locals that it assigns, and its iterator."""

@@ -17,8 +17,9 @@ from jitcore.frontend.numpy_ops import truth
 from jitcore.frontend.numpy_shapes import lengths_of
 from jitcore.frontend.numpy_views import strides_of, transpose
 from jitcore.frontend.protocol import Raises, Unsupported
-from jitcore.frontend.values import Abstract, Array, Known, NativeMethod, Scalar, Sequence
+from jitcore.frontend.values import Abstract, Array, FlatIterator, Known, NativeMethod, Scalar, Sequence
 from jitcore.ir.graph import Value
+from jitcore.ir.types import FLOAT, strong
 
 _PYTHON_TYPES: dict[str, type] = {"b": bool, "i": int, "f": float, "c": complex}
 
@@ -35,7 +36,7 @@ def get(m: Any, value: Abstract, name: str) -> Abstract:
     if isinstance(value, Array):
         return _of_array(m, value, name)
     if isinstance(value, Scalar):
-        return _of_python(value, name) if value.type.weak else _of_numpy_scalar(value, name)
+        return _of_python(m, value, name) if value.type.weak else _of_numpy_scalar(m, value, name)
     raise Unsupported(f"attribute {name}")
 
 
@@ -64,10 +65,12 @@ def _of_array(m: Any, array: Array, name: str) -> Abstract:
         return transpose(m, array, (*range(ndim - 2), ndim - 1, ndim - 2))
     if name == "real" and dtype.kind != "c":
         return array
+    if name == "flat":
+        return FlatIterator(array, Known(0))
     return _method(np.ndarray, array, name)
 
 
-def _of_numpy_scalar(value: Scalar, name: str) -> Abstract:
+def _of_numpy_scalar(m: Any, value: Scalar, name: str) -> Abstract:
     dtype = value.type.dtype
     constants: dict[str, Any] = {"ndim": 0, "size": 1, "dtype": dtype, "itemsize": dtype.itemsize,
                                  "nbytes": dtype.itemsize}
@@ -77,13 +80,21 @@ def _of_numpy_scalar(value: Scalar, name: str) -> Abstract:
         return Sequence("tuple", [])
     if name == "T" or (name == "real" and dtype.kind != "c"):
         return value
+    if name in ("real", "imag") and dtype.kind == "c":
+        part = np.dtype(dtype.char.lower())
+        return Scalar(m.builder.emit("ew", (value.value,), strong(part), op=name, sig=f"{dtype.char}->{part.char}"))
+    if name == "imag":
+        return Known(dtype.type(0))
     return _method(dtype.type, value, name)
 
 
-def _of_python(value: Scalar, name: str) -> Abstract:
+def _of_python(m: Any, value: Scalar, name: str) -> Abstract:
     kind = value.type.dtype.kind
     if kind in "if" and name == "real":
         return value
+    if kind == "c" and name in ("real", "imag"):
+        hint = None if value.hint is None else getattr(value.hint, name)
+        return Scalar(m.builder.emit("py", (value.value,), FLOAT, fn=name), None, hint)
     if kind in "bif" and name == "imag":
         return Known(0.0 if kind == "f" else 0)
     if kind == "i" and name == "numerator":

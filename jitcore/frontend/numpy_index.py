@@ -219,6 +219,19 @@ def item_at(m: Any, array: Array, index: Value) -> Abstract:
                      _layout(array, steps, len(shape)), lengths.idx("mul", index, strides[0]))
 
 
+def element_at(m: Any, array: Array, number: Value) -> Abstract:
+    """``array.flat[number]`` for a number that is known to be in range."""
+    type_of(array)
+    lengths = lengths_of(m)
+    at: list[Value] = []
+    for length in reversed(lengths.shape(array)[1:]):
+        rows = lengths.idx("floordiv", number, length)
+        at.append(lengths.idx("sub", number, lengths.idx("mul", rows, length)))
+        number = rows
+    at = [number, *at[::-1]] if array.type.ndim else []
+    return Scalar(m.builder.emit("load", (array.value, *at), strong(array.type.dtype)))
+
+
 def _layout(array: Array, steps: list[tuple[str, bool]], ndim: int) -> str:
     """Integers first, then one slice without gaps, then whole axes keep an array C-contiguous (F: reversed)."""
     if array.type.layout == "A":

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.frontend import lists
+from jitcore.frontend import boxed, lists
 from jitcore.frontend.machine import MAX_TRIPS, Machine
 from jitcore.frontend.objects import constant
 from jitcore.frontend.protocol import Raises, Unsupported
 from jitcore.frontend.values import Abstract, Known, Scalar, Sequence, TypedList
 from jitcore.ir.graph import Value
-from jitcore.ir.types import BOOL, ScalarType
+from jitcore.ir.types import BOOL, COMPLEX, FLOAT, ScalarType
 from jitcore.ops import python
 
 _FOLDED = (bool, int, float, complex, str, bytes, tuple, type(None))
@@ -107,7 +107,7 @@ def binary(m: Machine, op: str, a: Abstract, b: Abstract) -> Abstract:
     if isinstance(a, Known) and isinstance(b, Known):
         return fold(m, OPERATORS[op], a.obj, b.obj)
     if is_python_number(a) and is_python_number(b):
-        return apply(m, op, a, b)
+        return _power(m, a, b) if op == "pow" else apply(m, op, a, b)
     if op == "add" and (joined := lists.concat(m, a, b)) is not None:
         return joined
     if op == "mul" and (many := _repeated(m, a, b)) is not None:
@@ -124,6 +124,37 @@ def binary(m: Machine, op: str, a: Abstract, b: Abstract) -> Abstract:
                     raise Unsupported("a long sequence")
                 return _sequence(m, kind, items * times)
     raise Unsupported(f"{op} of objects")
+
+
+def _power(m: Machine, a: Abstract, b: Abstract) -> Abstract:
+    """``a ** b``: the power of an int to a negative one is a float, so the sign decides the type."""
+    types = [m.builder.as_value(v).type for v in (a, b)]
+    if COMPLEX in types:
+        return boxed.through_as(m, operator.pow, [a, b], COMPLEX)
+    if FLOAT in types:
+        return apply(m, "pow", a, b)
+    if isinstance(b, Known):
+        return _root(m, a, b) if b.obj < 0 else apply(m, "pow", a, b)  # type: ignore[operator]
+    assert isinstance(b, Scalar)
+    if b.hint is None and _is_negation(b):
+        whole, fraction = apply(m, "pow", a, apply(m, "max", b, Known(0))), _root(m, a, b)
+        m.split(m.builder.as_value(apply(m, "lt", b, Known(0)))).frame.push(whole)
+        return fraction
+    if b.hint is None or b.hint >= 0:
+        return apply(m, "pow", a, b)
+    m.builder.emit_check("check", (m.builder.as_value(apply(m, "lt", b, Known(0))),))
+    return _root(m, a, b)
+
+
+def _is_negation(value: Scalar) -> bool:
+    node = value.value.node
+    return node is not None and node.op == "py" and node.attrs["fn"] == "neg"
+
+
+def _root(m: Machine, a: Abstract, b: Abstract) -> Abstract:
+    """An int to a negative int: the power of floats."""
+    return apply(m, "pow", *(Known(float(v.obj)) if isinstance(v, Known) else apply(m, "float", v)  # type: ignore[arg-type]
+                             for v in (a, b)))
 
 
 def _repeated(m: Machine, a: Abstract, b: Abstract) -> Abstract | None:

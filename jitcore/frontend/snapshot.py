@@ -44,6 +44,15 @@ class Left:
     kind: str
 
 
+@dataclass(frozen=True)
+class Loop:
+    """A compiled loop, for explain: ``over`` says what it goes over, '' where it asks a condition."""
+
+    file: str
+    line: int
+    over: str
+
+
 @dataclass
 class Trace:
     """A region ready to be compiled.
@@ -51,7 +60,7 @@ class Trace:
     ``guards`` in order of evaluation; the i-th ``Loading`` guard fills ``graph.inputs[i]``.
     ``sources`` is what ``recipe.FromSource`` indexes.  ``work`` counts native operations (arithmetic and kernels):
     0 means that nothing is gained.  ``left`` lists the places that the region hands over at.
-    ``inlined`` holds the code objects whose bodies became part of the region.
+    ``inlined`` holds the code objects whose bodies became part of the region, ``loops`` its loops.
     """
 
     graph: Graph
@@ -60,6 +69,7 @@ class Trace:
     work: int = 0
     left: list[Left] = field(default_factory=list)
     inlined: list[CodeType] = field(default_factory=list)
+    loops: list[Loop] = field(default_factory=list)
 
 
 @dataclass

@@ -105,7 +105,7 @@ class State:
 
     ``unlikely``: the snapshot's values do not take this path, which split off inside an inlined call.
     ``checkpoint``: where what fails from now on leaves (from the first loop or store on).
-    ``stored``: something was stored into an array that is visible outside.
+    ``stored``: something was stored into an array that is visible outside, or drawn from a generator.
     """
 
     __slots__ = ("frames", "facts", "unlikely", "checkpoint", "stored")

@@ -42,6 +42,7 @@ def trace_region(snapshot: Snapshot) -> Trace | Refusal:
         builder = Builder(snapshot.code.co_qualname, snapshot.code.co_filename, snapshot.opaque,
                           snapshot.varying)
         machine = Machine(builder, choices, code.code.co_nlocals + _cells_without_slot(code.code))
+        machine.adopted.seen = frozenset(map(id, (*snapshot.locals, *snapshot.stack)))
         try:
             machine.run(_entry_state(snapshot, code, builder))
         except Relooped as change:
@@ -74,7 +75,8 @@ def trace_region(snapshot: Snapshot) -> Trace | Refusal:
             continue
         codes = [c for c in machine.inlined if isinstance(c, CodeType)]
         graph = builder.finish()
-        return Trace(graph, builder.guards, builder.sources, work_of(graph, snapshot.unit == 0), builder.left, codes)
+        return Trace(graph, builder.guards, builder.sources, work_of(graph, snapshot.unit == 0), builder.left, codes,
+                     builder.loops)
 
 
 def _cells_without_slot(code: CodeType) -> int:

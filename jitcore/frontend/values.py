@@ -330,6 +330,16 @@ class SequenceIterator(LoopIterator):
         self.over, self.position, self.down = over, position, down
 
 
+class FlatIterator(LoopIterator):
+    """``over.flat`` of an array; ``position`` is the number of the next element in C order."""
+
+    __slots__ = ("over", "position")
+
+    def __init__(self, over: Array, position: Abstract) -> None:
+        super().__init__()
+        self.over, self.position = over, position
+
+
 class Enumerate(LoopIterator):
     """``enumerate`` of a loop's iterator; ``position`` is the next number."""
 

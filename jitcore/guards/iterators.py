@@ -18,7 +18,7 @@ LIST_REVERSED = type(reversed(_NOTHING))
 
 #: Iterators that go by index over a sequence, and whether backwards.
 BACKWARDS: dict[type, bool] = {LIST: False, TUPLE: False, BYTES: False, SEQUENCE: False, reversed: True,
-                               LIST_REVERSED: True}
+                               LIST_REVERSED: True, np.flatiter: False}
 
 #: Numbers that are counted in loops lie within.
 FAR = 2**61
@@ -32,6 +32,8 @@ def _parts(obj: Any) -> tuple[Any, ...]:
 def iterated(obj: object) -> object | None:
     """What an iterator goes over: a sequence, an iterator (``enumerate``) or a tuple of iterators (``zip``).  None for
     other objects, and where it is used up."""
+    if type(obj) is np.flatiter:
+        return obj.base
     if type(obj) in BACKWARDS:
         parts = _parts(obj)
         used_up = len(parts) < 3 or (type(obj) is LIST_REVERSED and parts[2] < 0)
@@ -43,7 +45,9 @@ def iterated(obj: object) -> object | None:
 
 def position(obj: object) -> int | None:
     """The index of an iterator's next item, of ``enumerate`` its next number; None where there is none."""
-    if type(obj) in BACKWARDS and iterated(obj) is not None:
+    if type(obj) is np.flatiter:
+        found = obj.index
+    elif type(obj) in BACKWARDS and iterated(obj) is not None:
         found = _parts(obj)[2]
     elif type(obj) is enumerate:
         found = _parts(obj)[1][1]

@@ -297,6 +297,11 @@ def _store(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context:
     array[tuple(index)] = value
 
 
+def _draw(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
+    draw: Any = context.objects[node.attrs["callee"]]
+    return draw.method(*operands)
+
+
 def _assign(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
     target, value = operands
     if _folded(target) or (target.ndim == 1 and isinstance(value, np.ndarray) and np.may_share_memory(target, value)
@@ -368,7 +373,7 @@ _EVALUATORS: dict[str, Callable[[Node, Sequence[Any], tuple[int, ...], Context],
     "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast, "splat": _splat,
     "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy, "store": _store,
     "assign": _assign, "point": _point,
-    "count": _count, "item": _item, "byte": _item, "number": _number, "call": _call,
+    "count": _count, "item": _item, "byte": _item, "number": _number, "draw": _draw, "call": _call,
     **dict.fromkeys(EVALUATORS, _list),
 }
 

@@ -74,7 +74,10 @@ _TABLE = (
            " place onto another that it overlaps with another stride in the same direction.", (), "must", False),
     Opcode("point", "Does nothing.  Its exit is the one for all that fails behind it, up to the next node that writes"
            " memory, and has no exit of its own (kernels: they run late).", (), "must", False),
-
+    Opcode("draw", "operands object, numbers: a random number from a NumPy generator, which it changes.  attr callee:"
+           " index into Graph.objects of an ops.random.Draw.  Exits before anything is drawn where the generator is"
+           " in use.",
+           ("callee",), "must", False),
     # -- lists: references to memory that the region made --------------------------------------
     Opcode("list_new", "An empty list; exits when there is no memory.", (), "must", False),
     Opcode("list_fill", "operands value, n: a list of n times the value, none for n < 0; exits when there is no"
@@ -105,3 +108,5 @@ OPCODES: dict[str, Opcode] = {op.name: op for op in _TABLE}
 
 #: Opcodes that write into arrays: what reads memory is not moved across them.
 WRITES = frozenset({"store", "assign"})
+#: Opcodes after which nothing that stands before them can be begun anew.
+EFFECTS = WRITES | {"draw"}

@@ -45,13 +45,14 @@ class FromValue(Recipe):
 class Build(Recipe):
     """A new object from ``items``.
 
-    ``kind`` is ``'tuple'``, ``'list'``, ``'dict'`` (keys and values in turn), ``'set'``,
-    ``'slice'`` (three items), ``'cell'`` (one item, ``Null`` for an empty cell), ``'method'``
-    (function, self), ``'range'`` (three items), ``'iter'`` (``iter()`` of one item), ``'free'`` (an index, and a
-    function or ``Null`` for the region's own: that cell of its closure), ``'last'`` (two items: the second, made after
-    the first), ``'iter_at'`` and ``'reversed_at'`` (a sequence, and the index of the next item: ``iter()`` and
-    ``reversed()`` of it gone so far), ``'enumerate'`` (an iterator and the next number), ``'zip'`` (whether it is
-    strict, then iterators).
+    ``kind`` is ``'tuple'``, ``'list'``, ``'dict'`` (keys and values in turn), ``'set'``, ``'slice'`` (three items),
+    ``'cell'`` (one item, ``Null`` for an empty cell), ``'method'`` (function, self), ``'range'`` (three items),
+    ``'free'`` (an index, and a function or ``Null`` for the region's own: that cell of its closure), ``'last'`` (two
+    items: the second, made after the first).
+
+    Iterators: ``'iter'`` (``iter()`` of one item); ``'iter_at'``, ``'reversed_at'`` and ``'flat_at'`` (a sequence, and
+    the index of the next item: its ``iter()``, ``reversed()`` or ``flat`` gone so far); ``'enumerate'`` (an iterator
+    and the next number); ``'zip'`` (whether it is strict, then iterators).
 
     ``'instance'``: a class, then attributes' names and values in turn, in the order in which they are set.
 

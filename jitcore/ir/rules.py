@@ -297,6 +297,15 @@ def _store(node: Node, graph: Graph) -> None:
     _result(node, None)
 
 
+def _draw(node: Node, graph: Graph) -> None:
+    index = node.attrs["callee"]
+    _attr(type(index) is int and 0 <= index < len(graph.objects), f"there is no object {index!r}")
+    _i5(bool(node.operands) and isinstance(node.operands[0].type, ObjectType), "draw takes an object and numbers")
+    for value in node.operands[1:]:
+        _scalar(value)
+    _i6(node.result is not None and isinstance(node.result.type, ScalarType), "draw gives a number")
+
+
 def _assign(node: Node, graph: Graph) -> None:
     _count(node, 2)
     array, value = _array(node.operands[0]), node.operands[1]
@@ -366,7 +375,8 @@ _RULES: dict[str, Callable[[Node, Graph], None]] = {
     "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast,
     "splat": _splat, "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy,
     "assign": _assign, "point": _point,
-    "store": _store, "count": _count_items, "item": _item, "byte": _byte, "number": _number, "call": _call,
+    "store": _store, "draw": _draw, "count": _count_items, "item": _item, "byte": _byte, "number": _number,
+    "call": _call,
     **dict.fromkeys((op for op in OPCODES if op.startswith("list_")), _list),
 }
 assert _RULES.keys() == OPCODES.keys()

@@ -31,7 +31,7 @@ from jitcore.ir.types import BOOL, INT, ArrayType
 
 _EXIT_KINDS = ("return", "call", "leave", "restart", "goto")
 _BUILD_ITEMS = {"slice": 3, "cell": 1, "method": 2, "range": 3, "iter": 1, "free": 2, "last": 2,
-                "iter_at": 2, "reversed_at": 2, "enumerate": 2}
+                "iter_at": 2, "reversed_at": 2, "flat_at": 2, "enumerate": 2}
 _BUILD_KINDS = ("tuple", "list", "dict", "set", "function", "instance", "zip", *_BUILD_ITEMS)
 
 

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from jitcore.ir.graph import Graph, Node, Value
-from jitcore.ir.opcodes import OPCODES, WRITES
+from jitcore.ir.opcodes import EFFECTS, OPCODES
 from jitcore.ir.types import ArrayType
 from jitcore.kernels.ir import Instr, Kernel, Output, Plan, Reduction, Step, Store
 from jitcore.kernels.reductions import MOST, axes_of, chunk_of, is_native, loop_dtype
@@ -101,7 +101,7 @@ class _Attempt:
                 for value in self.graph.exit_uses(node.exit):
                     used.add(value)
                     self.roots.add(value)
-                count += node.op in WRITES
+                count += node.op in EFFECTS
             end = block.terminator
             if end is not None:
                 for value in (*end.uses(), *self.graph.exit_uses(end.exit)):
@@ -151,7 +151,7 @@ class _Attempt:
         else:
             for value in (*node.operands, *self.graph.exit_uses(node.exit)):
                 self._need(value)
-        if node.result is None and not OPCODES[node.op].pure and node.op != "point":
+        if (node.result is None or node.op in EFFECTS) and not OPCODES[node.op].pure and node.op != "point":
             while self.waiting:         # what fails leaves at a state from before it
                 self._flush(self.waiting[0])
         if node.op == "point":

@@ -174,6 +174,37 @@ def _float_op(name: str) -> Callable[..., Scalar]:
     return lowered
 
 
+def _complex_truediv(b: ScalarBuilder, x: Scalar, y: Scalar) -> Outcome:
+    """Smith's method, as CPython up to 3.13 divides: by the larger part of the divisor.  Not ok: a divisor of 0."""
+    a, c, d, e = b.real(x), b.imag(x), b.real(y), b.imag(y)
+    by_real = b.cmp(">=", b.fabs(d), b.fabs(e))
+    by_imag = b.cmp(">=", b.fabs(e), b.fabs(d))
+    large, small = b.select(by_real, d, e), b.select(by_real, e, d)
+    ratio = b.div(small, large)
+    whole = b.add(large, b.mul(small, ratio))
+    re = b.select(by_real, b.add(a, b.mul(c, ratio)), b.add(b.mul(a, ratio), c))
+    im = b.select(by_real, b.sub(c, b.mul(a, ratio)), b.sub(b.mul(c, ratio), a))
+    ordered, nan = b.or_(by_real, by_imag), b.const("d", float("nan"))
+    quotient = b.make_complex(b.select(ordered, b.div(re, whole), nan), b.select(ordered, b.div(im, whole), nan))
+    return quotient, b.or_(is_nonzero(b, d), is_nonzero(b, e))
+
+
+def _bit_count(b: ScalarBuilder, x: Scalar) -> Scalar:
+    """Of the absolute value, which has a place in 64 bits without a sign."""
+    return b.bits(b.popcount(b.bits(arithmetic.int_absolute(b, x), "L")), "l")
+
+
+def _bit_length(b: ScalarBuilder, x: Scalar) -> Scalar:
+    value = b.bits(arithmetic.int_absolute(b, x), "L")
+    for step in (1, 2, 4, 8, 16, 32):
+        value = b.or_(value, b.shr(value, b.const("L", step)))
+    return b.bits(b.popcount(value), "l")
+
+
+def _is_integer(b: ScalarBuilder, x: Scalar) -> Scalar:
+    return b.and_(is_finite(b, x), b.cmp("==", b.floor(x), x))
+
+
 def _conjugate(b: ScalarBuilder, x: Scalar) -> Scalar:
     return b.make_complex(b.real(x), b.neg(b.imag(x)))
 
@@ -182,7 +213,8 @@ OPS = (
     _arith("add", operator.add, _float_op("add"), _by_parts("add")),
     _arith("sub", operator.sub, _float_op("sub"), _by_parts("sub")),
     _arith("mul", operator.mul, _float_op("mul"), _complex_multiply),
-    PyOp("truediv", operator.truediv, {"ll": unsure("d", _int_truediv), "dd": unsure("d", _float_truediv)}),
+    PyOp("truediv", operator.truediv, {"ll": unsure("d", _int_truediv), "dd": unsure("d", _float_truediv),
+                                       "DD": unsure("D", _complex_truediv)}),
     PyOp("floordiv", operator.floordiv, {"ll": unsure("l", _int_floordiv), "dd": unsure("d", _float_floordiv)}),
     PyOp("mod", operator.mod, {"ll": unsure("l", _int_mod), "dd": unsure("d", _float_mod)}),
     PyOp("pow", operator.pow, {"ll": unsure("l", _int_pow), "dd": unsure("d", float_pow)}),
@@ -200,4 +232,10 @@ OPS = (
     PyOp("rshift", operator.rshift, {"ll": unsure("l", _rshift)}, "ints"),
     PyOp("conjugate", lambda x: x.conjugate(), {"l": sure("l", same), "d": sure("d", same),
                                                 "D": sure("D", _conjugate)}, "ints"),
+    PyOp("real", lambda x: x.real, {"l": sure("l", same), "d": sure("d", same), "D": sure("d", _float_op("real"))},
+         "ints"),
+    PyOp("imag", lambda x: x.imag, {"D": sure("d", _float_op("imag"))}, "no"),
+    PyOp("bit_length", int.bit_length, {"l": sure("l", _bit_length)}, "ints"),
+    PyOp("bit_count", int.bit_count, {"l": sure("l", _bit_count)}, "ints"),
+    PyOp("is_integer", float.is_integer, {"d": sure("?", _is_integer)}, "no"),
 )

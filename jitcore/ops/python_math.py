@@ -66,6 +66,26 @@ def _pow(b: ScalarBuilder, x: Scalar, y: Scalar) -> Outcome:
     return _checked(b, b.call_libm("pow", x, y), x, y)
 
 
+def _modf_whole(b: ScalarBuilder, x: Scalar) -> Scalar:
+    return b.trunc(x)
+
+
+def _modf_fraction(b: ScalarBuilder, x: Scalar) -> Scalar:
+    """Exact, with the sign of ``x``; that of an infinity is zero."""
+    zero = b.const("d", 0.0)
+    return b.copysign(b.select(is_inf(b, x), zero, b.sub(x, b.trunc(x))), x)
+
+
+def _isqrt(b: ScalarBuilder, x: Scalar) -> Outcome:
+    """The root of the nearest double is off by one at most; squares are compared in 64 bits without a sign."""
+    root = b.cast(b.trunc(b.sqrt(b.fabs(b.cast(x, "d")))), "L")
+    one, square = b.const("L", 1), b.bits(x, "L")
+    root = b.select(b.cmp(">", b.mul(root, root), square), b.sub(root, one), root)
+    above = b.add(root, one)
+    root = b.select(b.cmp("<=", b.mul(above, above), square), above, root)
+    return b.bits(root, "l"), b.cmp(">=", x, b.const("l", 0))
+
+
 def _whole(name: str) -> PyLowering:
     def lowered(b: ScalarBuilder, x: Scalar) -> Outcome:
         return whole_to_int(b, getattr(b, name)(x))
@@ -88,7 +108,7 @@ def _scale(factor: float) -> Callable[..., Scalar]:
 
 
 def _op(name: str, **overloads: Overload) -> PyOp:
-    return PyOp(f"math.{name}", getattr(math, name), overloads)
+    return PyOp(f"math.{name}", getattr(math, name), overloads, "ints" if name == "isqrt" else "all")
 
 
 #: ``math`` functions of one float that are one call of the C library's function of the same name.
@@ -105,6 +125,9 @@ OPS = (
     _op("fmod", dd=unsure("d", _fmod)),
     _op("fabs", d=sure("d", _emit("fabs"))),
     _op("copysign", dd=sure("d", _emit("copysign"))),
+    PyOp("math.modf_whole", lambda x: math.modf(x)[1], {"d": sure("d", _modf_whole)}),
+    PyOp("math.modf_fraction", lambda x: math.modf(x)[0], {"d": sure("d", _modf_fraction)}),
+    _op("isqrt", l=unsure("l", _isqrt)),
     _op("degrees", d=sure("d", _scale(180.0 / math.pi))),
     _op("radians", d=sure("d", _scale(math.pi / 180.0))),
     _op("isnan", d=sure("?", _emit("isnan"))),

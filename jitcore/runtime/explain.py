@@ -75,17 +75,22 @@ def _region(stages: Stages, entry: Entry | None) -> list[str]:
     for kernel in stages.plan.kernels():
         lines.append(f"      kernel {kernel.number}: {_summary(kernel)}")
         lines += [f"        line {number}: {_source(stages, number)}" for number in kernel.lines()]
+    lines += [f"      loop in {_place(loop.file, loop.line)}: {loop.over or 'while'}" for loop in trace.loops]
     lines.append("      guards:")
     lines += [f"        {text}" for text in _guards(trace)]
     if trace.left:
         lines.append("      handed to the interpreter or done through Python:")
         for left in trace.left:
-            place = f"{os.path.basename(left.file)}:{left.line}"
+            place = _place(left.file, left.line)
             kind = REASONS.get(left.kind, left.kind)
             lines.append(f"        {place}: {left.reason}" + (f" ({kind})" if left.reason != kind else ""))
         if entry is None and any(exit.kind == "call" for exit in trace.graph.exits):
             lines.append("        (what comes behind that is compiled when it is first reached)")
     return lines
+
+
+def _place(file: str, line: int) -> str:
+    return f"{os.path.basename(file)}:{line}"
 
 
 def _summary(kernel: Kernel) -> str:

@@ -171,6 +171,11 @@ def _build(func: FunctionType, recipe: Recipe, sources: list[Any], values: list[
                 found = iter(made[0]) if kind == "iter_at" else reversed(made[0])
                 found.__setstate__(made[1])
                 return found
+            if kind == "flat_at":
+                found = made[0].flat
+                for _ in range(made[1]):
+                    next(found)
+                return found
             if kind == "zip":
                 return zip(*made[1:], strict=made[0])
             makers = {"tuple": tuple, "list": list, "set": set, "iter": lambda v: iter(v[0]),

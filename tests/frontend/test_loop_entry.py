@@ -209,3 +209,18 @@ def test_an_item_of_another_type_is_left_to_the_interpreter():
         same(result, fails_at(xs, ys))
     again = Inside(fails_at, [*NUMBERS["floats"], "x"], ys, traces=run.traces)      # not reached
     assert again.go_from("FOR_ITER", 2)[1].kind == "return"
+
+
+def flat(a):
+    s = 0.0
+    for i, x in enumerate(a.flat):
+        s = s * 0.5 + i * x
+    return s, x
+
+
+@pytest.mark.parametrize("times", [2, 5])
+def test_flat_goes_on(times):
+    for a in (np.arange(12.0).reshape(3, 4), np.arange(24.0).reshape(4, 3, 2).T, np.arange(6)):
+        trace, exit, result = Inside(flat, a).go_from("FOR_ITER", times)
+        assert exit.kind == "return" and any(isinstance(guard, g.LoadPosition) for guard in trace.guards)
+        same(result, flat(a))

@@ -39,7 +39,7 @@ def test_attributes(name) -> None:
 
 
 def test_attributes_left_to_numpy() -> None:
-    for name in ("flat", "flags", "imag", "ctypes", "data", "base", "nothing", "__array_interface__"):
+    for name in ("flags", "imag", "ctypes", "data", "base", "nothing", "__array_interface__"):
         with pytest.raises(Unsupported):
             Traced(attribute(name), (ramp((2, 3)),))
     with pytest.raises(Unsupported):

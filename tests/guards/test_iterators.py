@@ -34,6 +34,8 @@ MAKERS = {
     "list": lambda: iter(LIST), "tuple": lambda: iter(TUPLE), "bytes": lambda: iter(BYTES),
     "array": lambda: iter(ARRAY), "own": lambda: iter(OWN), "reversed list": lambda: reversed(LIST),
     "reversed tuple": lambda: reversed(TUPLE),
+    "flat": lambda: np.arange(3.0).flat, "flat of none": lambda: np.zeros((2, 0)).flat,
+    "flat of one": lambda: np.zeros(()).flat,
     "reversed array": lambda: reversed(ARRAY), "enumerate": lambda: enumerate(LIST, -1),
     "enumerate far": lambda: enumerate(LIST, FAR - 1), "enumerate long": lambda: enumerate(LIST, 2**80),
     "zip": lambda: zip(LIST, TUPLE), "strict": lambda: zip(LIST, TUPLE, strict=True), "no zip": lambda: zip(),

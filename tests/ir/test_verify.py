@@ -54,6 +54,7 @@ b0:
   %28: object = item %24, %16 {of='list'}
   %29: float64 = number %28 !0
   %33: int = byte %24, %16
+  %46: float = draw %24, %2 {callee=0} !0
   %51: list[float64] = list_new !0
   %52: list[list[float64]] = list_fill %51, %3 !0
   list_append %51, %18 !0
@@ -124,6 +125,10 @@ BROKEN = [
     ("I4", "axes=(0,)", "axes=(2,)"),
     ("I4", "cast.d %2", "cast.g %2"),
     ("I4", "callee=0", "callee=5"),
+    ("I4", "{callee=0}", "{callee=5}"),
+    ("I5", "draw %24, %2", "draw %2, %2"),
+    ("I5", "draw %24, %2", "draw %24, %0"),
+    ("I6", "%46: float = draw", "%46: float64[1C] (%3) = draw"),
     ("I4", "axes=(0,)", "axes=(0, 0)"),
     ("I5", "%0, %10\n", "%0, %2\n"),
     ("I5", "add.dd->d %0, %1", "add.dd->d %0"),

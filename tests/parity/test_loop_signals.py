@@ -29,7 +29,16 @@ def spin_range(a):
         a[0] = i
 
 
-@pytest.mark.parametrize("func", [spin, spin_range])
+def spin_sequences(a):
+    ks, t = a.tolist() * 50, tuple(range(20))
+    while True:
+        for i, (x, k) in enumerate(zip(np.zeros(200), ks)):
+            for v in reversed(t):
+                for f in a.flat:
+                    a[0] = i + x + k + v - f
+
+
+@pytest.mark.parametrize("func", [spin, spin_range, spin_sequences])
 def test_a_signal_ends_a_loop_at_its_line(func):
     def raise_stop(number, frame):
         raise Stop
@@ -44,7 +53,7 @@ def test_a_signal_ends_a_loop_at_its_line(func):
                 fast(np.ones(1))
             assert time.perf_counter() - start < (0.3 if call else 5)
             line = info.traceback[1].lineno + 1 - func.__code__.co_firstlineno
-            assert info.traceback[1].frame.code.name == func.__name__ and line in (1, 2, 3, 4, 5)
+            assert info.traceback[1].frame.code.name == func.__name__ and line in (1, 2, 3, 4, 5, 6)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)

@@ -171,3 +171,59 @@ def test_views_keep_their_base():
         row[0] = 7
         return row, row.base is a
     check(last, lambda: (np.zeros((3, 2)),), native=None)
+
+
+def flat(a):
+    s = 0.0
+    for x in a.flat:
+        s = s * 0.5 + x
+    return s
+
+
+def flat_by_two(a):
+    it = a.flat
+    s = 0.0
+    for x in it:
+        s += x - next(it)
+    return s, it.index
+
+
+def own_flat(n):
+    a = np.zeros((n, 3))
+    for i, x in enumerate(a.flat):
+        a[0, 0] += i + x
+    return a
+
+
+def test_flat():
+    for a in (np.arange(12.0).reshape(3, 4), np.arange(24.0).reshape(4, 3, 2).T,
+              np.arange(24.0).reshape(4, 6)[::2, ::-3], np.arange(5.0), np.zeros((3, 0)), np.zeros((0, 3)),
+              np.full((), 2.5)):
+        check(flat, lambda a=a: (a,))
+        check(flat_by_two, lambda a=a: (a,), native=None)
+    check(own_flat, lambda: (3,))
+    check(own_flat, lambda: (0,), native=None)
+
+
+def in_place(n):
+    a = np.zeros(n)
+    s = 0.0
+    for x in a:
+        a += 1
+        s += x
+    return s, a
+
+
+def rows_in_place(a):
+    for i, row in enumerate(a):
+        for j, x in enumerate(row):
+            row[j] = x + i
+        row[0] = row[1]
+    return row
+
+
+def test_arrays_that_change_under_the_loop():
+    check(in_place, lambda: (5,))
+    check(rows_in_place, lambda: (np.arange(12.0).reshape(3, 4),))
+    check(rows_in_place, lambda: (np.arange(12).reshape(4, 3).T,))
+    check(rows_in_place, lambda: (np.broadcast_to(np.arange(3), (2, 3)),), native=None)

@@ -32,9 +32,6 @@ SCALE, LARGER = 0.002, 0.006
 
 #: What does not run native to its end yet, and where the interpreter goes on.
 NOT_NATIVE: dict[str, str] = {
-    "prefix": "max() of NumPy scalars in a loop",
-    "edit_distance": "min() of NumPy scalars in a loop",
-    "gauss_seidel": "max() of a float and a NumPy scalar in a loop",
 }
 
 

@@ -70,6 +70,53 @@ def test_every_kind_of_object():
     assert list(got[9]) == [4, 5] and got[10:] == ((), {})
 
 
+class Sequence:
+    """Iterated by index."""
+
+    def __getitem__(self, i):
+        return (5, 6, 7)[i]
+
+    def __len__(self):
+        return 3
+
+
+@pytest.mark.parametrize("index", [0, 1, 2, 3])
+def test_iterators_are_where_they_were(index):
+    for sequence in ([5, 6, 7], (5, 6, 7), b"abc", np.arange(3), Sequence(), []):
+        found, back = build((("build", "iter_at", (("const", sequence), ("const", index))),
+                             ("build", "reversed_at", (("const", sequence), ("const", index)))))
+        assert type(found) is type(iter(sequence)) and type(back) is type(reversed(sequence))
+        assert list(found) == list(sequence)[index:]
+        assert list(back) == ([] if index >= len(sequence) else list(sequence)[index::-1])
+    for array in (np.arange(4).reshape(2, 2), np.arange(6).reshape(2, 3).T, np.zeros((0, 2)), np.ones(())):
+        flat, = build((("build", "flat_at", (("const", array), ("const", index))),))
+        assert type(flat) is np.flatiter and flat.base is array and flat.index == index
+        assert list(flat) == list(array.flat)[index:]
+
+
+def test_enumerate_and_zip():
+    inner = ("build", "iter_at", (("src", 0), ("const", 1)))
+    for number in (0, -3, 2**61):
+        found, = build((("build", "enumerate", (inner, ("const", number))),), ([7, 8, 9],))
+        assert type(found) is enumerate and list(found) == [(number, 8), (number + 1, 9)]
+    for strict in (False, True):
+        for n in (0, 1, 2, 15, 16, 40):
+            items = (("const", strict), *(inner for _ in range(n)))
+            found, = build((("build", "zip", items),), ([7, 8, 9],))
+            assert type(found) is zip and list(found) == ([(8,) * n, (9,) * n] if n else [])
+            assert len(found.__reduce__()) == (3 if strict else 2)
+    short = ("build", "iter_at", (("src", 0), ("const", 2)))
+    found, = build((("build", "zip", (("const", True), inner, short)),), ([7, 8, 9],))
+    assert next(found) == (8, 9)
+    with pytest.raises(ValueError, match="shorter"):
+        next(found)
+    for kind, items in (("iter_at", (("const", 5), ("const", 0))), ("reversed_at", (("const", {1}), ("const", 0))),
+                        ("iter_at", (("const", []), ("const", "x"))), ("flat_at", (("const", []), ("const", 0))),
+                        ("iter_at", (("const", {}), ("const", 0))), ("zip", (("const", False), ("const", 1)))):
+        with pytest.raises((TypeError, SystemError, ValueError)):
+            build((("build", kind, items),))
+
+
 def test_an_unbound_local_in_a_cell_is_an_empty_cell():
     cell, = build((("build", "cell", (("src", 0),)),), (UNBOUND,))
     with pytest.raises(ValueError):

@@ -49,6 +49,7 @@ _HELPERS: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
     "jc_sum_reports": (I32, (PTR, PTR, I64, I64, I64)),
     "jc_underflow_asked": (I32, ()),
     "jc_odd_result": (I32, (ir.DoubleType(), ir.DoubleType(), ir.DoubleType(), ir.DoubleType(), I32)),
+    "jc_bitgen": (PTR, (PTR,)),
     "jc_scatter": (VOID, (PTR, PTR, I64, I64, PTR, PTR, I64, I64)),
     "jc_overlap": (I32, (PTR, PTR, I64, PTR, PTR, I64, I64, PTR)),
     "jc_folded": (I32, (I64, PTR, PTR, I64)),

@@ -18,7 +18,7 @@ from jitcore.backends.cpu.exits import Exits
 from jitcore.backends.cpu.loops import Unsupported
 from jitcore.backends.scalar import LLVMBuilder
 from jitcore.ir.graph import Graph, Value
-from jitcore.ir.opcodes import WRITES
+from jitcore.ir.opcodes import EFFECTS
 from jitcore.ir.types import ArrayType, ScalarType
 from jitcore.ops.builder import COMPLEX, SIGNED, Scalar, canonical
 
@@ -58,12 +58,14 @@ class Frame:
         if any(node.op == "poll" for node in graph.nodes()):
             self.events = self.b.load(word(self.b, self.ctx, 5), typ=PTR)
         self.has_work = False
-        self.writes = any(node.op in WRITES for node in graph.nodes())
+        self.writes = any(node.op in EFFECTS for node in graph.nodes())
         #: The exit for a lack of memory at present, where no node has one.
         self.fallback = 0
         self._scratch: int | None = None
         #: Objects of views, made in the present block or on the way to the present exit: one view, one object.
         self.made: dict[int, ir.Value] = {}
+        #: By the object: when its bit generator was looked up (a count of ``jc_released``), and where that is.
+        self.bit_generators: dict[Value, tuple[ir.Value, ir.Value]] = {}
         self.checked: list[Callable[[], Part]] = []
 
     def helper(self, name: str, *args: ir.Value) -> ir.Value:

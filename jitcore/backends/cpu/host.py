@@ -26,6 +26,7 @@ from jitcore.kernels.reductions import axes_of
 from jitcore.ops import python
 from jitcore.ops.builder import FLOATS, INTS, ITEMSIZE, Scalar, canonical
 from jitcore.ops.op import Op
+from jitcore.ops.random import Draw
 
 #: Bits of an array's flags.
 _WRITEABLE, _WARN_ON_WRITE = 0x0400, -(1 << 31)
@@ -150,7 +151,7 @@ class Host:
             b.branch(fine)
             frame.move_to(fine)
             return
-        self._report(result, args, exit)
+        self._report(name, result, args, exit)
         if tiny:
             zeros = args if name == "multiply" else args[:1] if name in ("divide", "true_divide") else []
             if len(parts) == 1 and zeros:           # a product with zero is exact
@@ -173,8 +174,8 @@ class Host:
         odd = frame.helper("jc_odd_result", s.cast(result, "d").raw, x.raw, y.raw, s.const("d", least).raw, i32(exact))
         frame.leave_if(frame.b.icmp_unsigned("!=", odd, i32(0)), exit)
 
-    def _report(self, result: Scalar, args: list[Scalar], exit: int) -> None:
-        report = emit_report(self.frame.scalar, result, args)
+    def _report(self, name: str, result: Scalar, args: list[Scalar], exit: int) -> None:
+        report = emit_report(self.frame.scalar, name, result, args)
         if report is not None:
             self.frame.leave_if(report, exit)
 
@@ -304,6 +305,53 @@ class Host:
 
     def _do_point(self, node: Node) -> None:
         self.frame.fallback = node.exit or 0
+
+    # -- random numbers ---------------------------------------------------------------------------
+    def _bits(self, owner: Value, exit: int) -> ir.Value:
+        """The bit generator of an object.  It is looked up again when the GIL may have been given up since."""
+        frame, b = self.frame, self.frame.b
+        obj = frame.values[owner]
+        known = frame.bit_generators.get(owner)
+        if known is None:
+            known = frame.bit_generators[owner] = frame.alloca(I64, 1), frame.alloca(PTR, 1)
+            first = ir.IRBuilder(frame.function.entry_basic_block)
+            first.position_before(frame.function.entry_basic_block.terminator)
+            first.store(i64(-1), known[0])
+        times, bits = known
+        released = b.load(frame.unit.data("jc_released"), typ=I64)
+        look, go_on = frame.function.append_basic_block("look"), frame.function.append_basic_block("known")
+        frame.branch(b.icmp_signed("!=", b.load(times, typ=I64), released), look, go_on)
+        frame.move_to(look)
+        found = frame.helper("jc_bitgen", obj)
+        frame.leave_if(b.icmp_unsigned("==", found, ir.Constant(PTR, None)), exit)
+        b.store(found, bits)
+        b.store(b.load(frame.unit.data("jc_released"), typ=I64), times)
+        b.branch(go_on)
+        frame.move_to(go_on)
+        return b.load(bits, typ=PTR)
+
+    def _do_draw(self, node: Node) -> Scalar:
+        frame, b = self.frame, self.frame.b
+        draw: Draw = frame.graph.objects[node.attrs["callee"]]
+        frame.has_work = True
+        bits = self._bits(node.operands[0], node.exit or 0)
+        numbers = [frame.number(v) for v in node.operands[1:]]
+        address = draw.address
+        if address is None:
+            raise Unsupported(f"no C function for {draw.name}")
+        if draw.span:
+            numbers[1] = frame.scalar.sub(numbers[1], numbers[0])
+        raws = [number.raw for number in numbers]
+        if draw.bounded:
+            low, high = raws
+            kind = ir.FunctionType(ir.VoidType(), [PTR, I64, I64, I64, ir.IntType(1), PTR])
+            out = frame.alloca(I64, 1)
+            function = frame.unit.foreign(draw.symbol, address, kind)
+            b.call(function, [bits, low, b.sub(high, low), i64(1), ir.Constant(ir.IntType(1), 0), out])
+            return Scalar("l", b.load(out, typ=I64))
+        result = "d" if draw.result == FLOAT else "l"
+        kind = ir.FunctionType(ir.DoubleType() if result == "d" else I64, [PTR, *[raw.type for raw in raws]])
+        return Scalar(result, b.call(frame.unit.foreign(draw.symbol, address, kind), [bits, *raws]))
 
     # -- Python's sequences -------------------------------------------------------------------------
     def _do_count(self, node: Node) -> Scalar:

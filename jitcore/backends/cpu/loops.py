@@ -76,8 +76,15 @@ def emit_cast(b: LLVMBuilder, x: Scalar, dtype: str) -> Scalar:
     return b.cast(x, dtype)
 
 
-def emit_report(b: LLVMBuilder, result: Scalar, args: list[Scalar]) -> ir.Value | None:
+#: Operations of complex numbers that work on the parts apart: a NaN in one excuses nothing in the other.
+_BY_PARTS = ("add", "subtract")
+
+
+def emit_report(b: LLVMBuilder, name: str, result: Scalar, args: list[Scalar]) -> ir.Value | None:
     """Whether the operation gives NaN from no NaN, or inf from finite operands; ``None`` if it cannot."""
+    if name in _BY_PARTS and result.dtype in PART:
+        found = [emit_report(b, name, part(result), [part(a) for a in args]) for part in (b.real, b.imag)]
+        return b.ir.or_(*found)
     outs = [r for r in parts_of(b, result) if r.dtype in FLOATS]
     ins = [p for a in args for p in parts_of(b, a) if p.dtype in FLOATS]
     if not outs:
@@ -361,7 +368,7 @@ class _Compute:
         else:
             value = self.code.lowering(instr)(s, *args)     # type: ignore[operator]
         if self.checked and self.code.reporting(instr):
-            report = emit_report(s, value, args)
+            report = emit_report(s, instr.op, value, args)
             if report is not None:
                 note(report)            # type: ignore[operator]
         return value
