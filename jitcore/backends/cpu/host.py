@@ -129,7 +129,7 @@ class Host:
             return frame.scalar.load(canonical(sig[-1]), out)
         if node.exit is not None and op.reports_for(sig):
             under = "under" in op.reports_for(sig) and "under" in node.attrs.get("reports", ("under",))
-            Reports(self.frame).look(result, args, node.exit, op.name, under)
+            Reports(self.frame).look(result, args, node.exit, under, node, op)
         return result
 
     def _do_cast(self, node: Node) -> Scalar:
@@ -146,7 +146,7 @@ class Host:
                 fits = frame.b.icmp_signed(">=", x.raw, i64(0))
             frame.leave_if(frame.b.not_(fits), node.exit or 0)
         if node.exit is not None and dtype in "efFD" and x.dtype not in "?":
-            Reports(self.frame).look(result, [x], node.exit, "", "under" in node.attrs.get("reports", ("under",)))
+            Reports(self.frame).look(result, [x], node.exit, "under" in node.attrs.get("reports", ("under",)), node)
         return result
 
     # -- shapes -----------------------------------------------------------------------------------

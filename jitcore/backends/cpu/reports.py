@@ -11,7 +11,9 @@ from jitcore.backends.cpu.emit import i32
 from jitcore.backends.cpu.frame import Frame
 from jitcore.backends.cpu.loops import emit_report, parts_of
 from jitcore.backends.scalar import LLVMBuilder
+from jitcore.ir.graph import Node
 from jitcore.ops.builder import FLOATS, INTS, ITEMSIZE, Scalar
+from jitcore.ops.op import Op
 
 
 class Reports:
@@ -20,10 +22,12 @@ class Reports:
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
 
-    def look(self, result: Scalar, args: list[Scalar], exit: int, name: str, under: bool) -> None:
+    def look(self, result: Scalar, args: list[Scalar], exit: int, under: bool, node: Node,
+             op: Op | None = None) -> None:
         """Takes the exit if there is a report.  One comparison sorts out the usual results: finite, and not tiny
         where that matters (a sum that is subnormal is exact)."""
         frame, b, s = self.frame, self.frame.b, self.frame.scalar
+        name, quiet = op.name if op is not None else "", node.attrs.get("quiet", 0)
         parts = [p for p in parts_of(s, result) if p.dtype in FLOATS]
         if not parts:
             return
@@ -34,12 +38,15 @@ class Reports:
         look, fine = frame.function.append_basic_block("odd"), frame.function.append_basic_block("usual")
         frame.branch(s.not_(usual).raw, look, fine)
         frame.move_to(look)
-        if len(parts) == 1 and len(args) <= 2 and all(a.dtype in (FLOATS if name else FLOATS + INTS) for a in args):
+        numbers = FLOATS if name else FLOATS + INTS
+        if not quiet and len(parts) == 1 and len(args) <= 2 and all(a.dtype in numbers for a in args):
             self._odd(parts[0], args, exit, name, tiny)
             b.branch(fine)
             frame.move_to(fine)
             return
-        self._report(name, result, args, exit)
+        report = emit_report(s, name, result, args, op, node.attrs.get("sig", ""), quiet)
+        if report is not None:
+            frame.leave_if(report, exit)
         if tiny:
             zeros = args if name == "multiply" else args[:1] if name in ("divide", "true_divide") else []
             if len(parts) == 1 and zeros:           # a product with zero is exact
@@ -61,11 +68,6 @@ class Reports:
         exact = 3 if name == "multiply" else 1 if name in ("divide", "true_divide") else 0
         odd = frame.helper("jc_odd_result", s.cast(result, "d").raw, x.raw, y.raw, s.const("d", least).raw, i32(exact))
         frame.leave_if(frame.b.icmp_unsigned("!=", odd, i32(0)), exit)
-
-    def _report(self, name: str, result: Scalar, args: list[Scalar], exit: int) -> None:
-        report = emit_report(self.frame.scalar, name, result, args)
-        if report is not None:
-            self.frame.leave_if(report, exit)
 
     def _underflow(self, result: Scalar, exit: int) -> None:
         """Takes the exit if the result may have been rounded below the normal numbers and errstate asks for that."""
