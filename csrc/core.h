@@ -214,6 +214,8 @@ JC_HIDDEN PyObject *jc_loops_throw(PyThreadState *ts, jc_frame *f, struct jc_tab
 JC_HIDDEN PyObject *jc_loops_rebuild(PyThreadState *ts, jc_frame *f, struct jc_table *t, jc_rebuild *spec);
 JC_HIDDEN PyObject *jc_loops_call(PyThreadState *ts, struct jc_table *t, PyObject *func, PyObject *const *args,
                                   size_t nargsf, PyObject *kwnames);
+/* Ends a watch that is on.  Sets no exception. */
+JC_HIDDEN void jc_loops_end(struct jc_table *t);
 JC_HIDDEN int jc_loops_init(PyObject *module);
 
 /* ---- tables.c ---------------------------------------------------------------------------------- */
@@ -302,9 +304,6 @@ extern JC_HIDDEN bool jc_counting;      /* enable() holds */
 JC_HIDDEN int jc_count(int64_t weight);
 /* Counts a call that runs natively for the function that made it.  0, or -1 with an exception set.  May run Python. */
 JC_HIDDEN int jc_count_call(PyThreadState *ts);
-/* Called with the running frame of a function that has just been found hot and was marked; NULL for nothing to do.
- * func [borrowed].  Sets no exception. */
-extern JC_HIDDEN void (*jc_hot_running)(PyThreadState *ts, PyObject *func, jc_frame *f);
 JC_HIDDEN int jc_discovery_init(PyObject *module);
 
 /* ---- entries.c --------------------------------------------------------------------------------- */

@@ -11,7 +11,6 @@
 #define MAX_FUNCTIONS 1000      /* function objects with one code that are marked as they come */
 
 bool jc_counting;
-void (*jc_hot_running)(PyThreadState *ts, PyObject *func, jc_frame *f);
 
 /* THROUGH: not to be marked, the caller is meant.  NEVER: neither.  MARKED: functions with this code are marked as
  * they come. */
@@ -194,9 +193,6 @@ static int hot(PyThreadState *ts, jc_frame *f, heat *h)
     }
     if (!error && answer < 0) {
         touch_classes(func, f);
-        if (jc_hot_running != NULL) {
-            jc_hot_running(ts, func, f);
-        }
     }
     Py_DECREF(func);
     Py_DECREF(code);

@@ -137,6 +137,16 @@ static void disarm(jc_table *t)
     }
 }
 
+void jc_loops_end(jc_table *t)
+{
+    if (t->watched) {
+        t->watched = false;
+        if (jc_loop_unwatch(t->code) < 0) {
+            PyErr_WriteUnraisable((PyObject *)t->code);
+        }
+    }
+}
+
 PyObject *jc_loops_go(PyThreadState *ts, jc_frame *f, jc_table *t, int unit)
 {
     if (JC_LIKELY(!arm(ts, t, unit))) {

@@ -333,6 +333,9 @@ static PyObject *set_active(PyObject *module, PyObject *args)
         return NULL;
     }
     t->active = active != 0;
+    if (!t->active) {
+        jc_loops_end(t);
+    }
     Py_RETURN_NONE;
 }
 

@@ -100,6 +100,10 @@ def set_settle_handler(handler: SettleHandler | None) -> SettleHandler | None:
     """The handler is told of a code object that has met nothing but negative regions in many calls; gives the one
     before."""
 
+def watch_loops(code: CodeType) -> bool:
+    """Frames of the code that run now get native code at their next back edge; False where nothing can be watched."""
+def is_watched(code: CodeType) -> bool: ...
+
 DiscoveryHandler = Callable[[FunctionType, int], int]
 
 def start_discovery(ufuncs: tuple[Any, ...], limit: int) -> None:

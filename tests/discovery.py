@@ -27,6 +27,7 @@ def nothing_left() -> Iterator[None]:
     assert after == before and heats == 0
 
 
+@jitcore.never
 def warm(func, *args, calls=30):
     """Calls ``func`` and gives the last result."""
     for _ in range(calls):
@@ -34,6 +35,7 @@ def warm(func, *args, calls=30):
     return result
 
 
+@jitcore.never
 def is_native(func, *args):
     """Whether a call of ``func`` runs natively to its end."""
     before = jitcore.stats(func).native_calls

@@ -61,6 +61,22 @@ def test_what_got_another_code_since_is_ordinary_too():
     assert f(X).tolist() == (X * 3.0).tolist()
 
 
+def test_disable_while_a_loop_of_a_found_function_runs():
+    def long(x, n):
+        total = 0.0
+        for i in range(n):
+            if i == 60:
+                jitcore.disable()
+            total += x[i % 6] * 2.0
+        return total
+
+    expected = sum(X[i % 6] * 2.0 for i in range(3000))
+    jitcore.enable(threshold=50)
+    assert long(X, 3000) == expected
+    assert not _core.is_marked(long) and not _core.is_watched(long.__code__)
+    assert _core.regions(long.__code__) == []
+
+
 def test_twice_is_once():
     jitcore.enable(threshold=20)
     warm(scale, X, calls=5)

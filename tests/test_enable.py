@@ -106,6 +106,20 @@ def test_callers_of_native_functions_are_found():
     assert jitcore.stats(scale).calls == calls          # compiled into its caller
 
 
+def test_a_loop_that_runs_already_is_entered():
+    def long(x, n):
+        total = 0.0
+        for i in range(n):
+            total += x[i % 6] * 2.0
+        return total
+
+    expected = long(X, 20000)
+    jitcore.enable(threshold=50)
+    assert long(X, 20000) == expected
+    assert _core.counters(long.__code__)["loop_entries"] > 0
+    assert _core.heat(long.__code__)[1] < 2000      # the rest of its operations were native
+
+
 def test_closures_are_marked_as_they_come():
     def outer(k):
         def inner(x):

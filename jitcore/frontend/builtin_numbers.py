@@ -6,6 +6,7 @@ no Python code.  Found through ``builtin_calls.find``.
 """
 from __future__ import annotations
 
+import cmath
 import math
 import operator
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from jitcore.frontend.objects import lacks, pytype
 from jitcore.frontend.protocol import Raises, Redirect, Unsupported
 from jitcore.frontend.values import Abstract, Array, Dict, Known, NativeMethod, Scalar, Sequence
 from jitcore.ir.graph import Value
-from jitcore.ir.types import BOOL, FLOAT, INT, ScalarType
+from jitcore.ir.types import BOOL, COMPLEX, FLOAT, INT, ScalarType
 
 
 def _number(m: Machine, name: str, value: Abstract, function: Callable[..., Any]) -> Abstract:
@@ -327,3 +328,29 @@ def _modf(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abst
         x = _number(m, "float", x, float)
     x = python_ops.apply(m, "float", x)
     return Sequence("tuple", [python_ops.apply(m, "math.modf_fraction", x), python_ops.apply(m, "math.modf_whole", x)])
+
+
+# -- cmath, hash and the functions of operator ------------------------------------------------------------
+for _name_of_math in ("acos acosh asin asinh atan atanh cos cosh exp log10 sin sinh sqrt tan tanh log").split():
+    rule(getattr(cmath, _name_of_math), 1, 1)(_own(_name_of_math, getattr(cmath, _name_of_math), COMPLEX))
+for _name_of_math, _result in {"phase": FLOAT, "isnan": BOOL, "isinf": BOOL, "isfinite": BOOL}.items():
+    rule(getattr(cmath, _name_of_math), 1, 1)(_own(_name_of_math, getattr(cmath, _name_of_math), _result))
+
+@rule(hash, 1, 1)
+def _hash(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    """Of an int.  A NaN's hash is that of its object."""
+    if pytype(m, args[0]) not in (int, bool):
+        raise Unsupported("hash() of something that is no int")
+    return boxed.through_as(m, hash, args, INT)
+
+
+def _operator(name: str) -> Rule:
+    def found(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract | Redirect:
+        if name in ("lt", "le", "eq", "ne", "gt", "ge"):
+            return operations.compare(m, name, args[0], args[1])
+        return operations.binary(m, name, args[0], args[1])
+    return found
+
+
+for _name_of_math in ("add sub mul truediv floordiv mod lshift rshift xor lt le eq ne gt ge").split():
+    rule(getattr(operator, _name_of_math), 2, 2)(_operator(_name_of_math))

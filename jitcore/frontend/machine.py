@@ -44,8 +44,7 @@ from jitcore.guards.guard import Guard
 from jitcore.guards.sources import Source
 from jitcore.ir.graph import Block, Exit, Terminator, Value
 
-MAX_PATHS = 16              # branches on run-time values do not merge
-MAX_MEETING_PATHS = 400     # once there is a loop, they do
+MAX_PATHS = 400             # branches on run-time values
 MAX_TRIPS = 32              # of an unrolled loop
 MAX_INSTRUCTIONS = 20_000   # of one trace
 MAX_PINS = 8                # values that decide types, guarded
@@ -114,7 +113,7 @@ class Machine:
         self._announced: dict[Block, int] = {}
         self._before: tuple[list[Abstract], list[Abstract]] = ([], [])
         builder.failing, builder.failing_array = self.failing, self.failing_array
-        self._paths = 1
+        self.paths = 1
         self._steps = 0
         self._pinned: dict[Value, Known] = {}
 
@@ -241,9 +240,9 @@ class Machine:
     def split(self, cond: Value, likely: bool | None = None) -> State:
         """Branch on a weak bool.  The running path goes on where it is true; returns the other's state.
         ``likely`` is what it is for the snapshot, where that is known."""
-        if self._paths >= (MAX_MEETING_PATHS if self.meeting.active else MAX_PATHS):
+        if self.paths >= MAX_PATHS:
             raise Leaves("too many branches on run-time values")
-        self._paths += 1
+        self.paths += 1
         yes, no = self.builder.graph.new_block(), self.builder.graph.new_block()
         self.builder.block.terminator = Terminator("branch", None, cond, [(yes, ()), (no, ())], self.builder.line)
         other = self.state.clone()

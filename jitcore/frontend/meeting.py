@@ -2,8 +2,8 @@
 
 Job: ``Meeting`` holds the paths that wait.  The first instruction of a compiled loop is a block whose parameters are
 what the loop changes; a path that comes there jumps to a version of it that its state fits, or makes a new one.
-From the first loop on, paths also meet at the targets of jumps: they wait there until all others that can come have
-come, and go on as one where their states differ in numbers and arrays only.
+From the first loop on, and where there are many, paths also meet at the targets of jumps: they wait there until all
+others that can come have come, and go on as one where their states differ in numbers and arrays only.
 Invariants: a path jumps to a block only if its state is the block's, object for object, but for the block's
 parameters (``matching``).  Used by ``machine`` alone.
 """
@@ -21,7 +21,7 @@ from jitcore.frontend.lists import learn
 from jitcore.frontend.matching import Place, arguments, differences, generalise, grown_lists, places_of
 from jitcore.frontend.snapshot import Loop
 from jitcore.frontend.state import Frame, State
-from jitcore.frontend.values import UNBOUND, Lazy, LoopIterator
+from jitcore.frontend.values import UNBOUND, Iterator, Lazy, LoopIterator
 from jitcore.ir.graph import Block
 from jitcore.ir.types import ScalarType
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from jitcore.frontend.machine import Machine
 
 MAX_VERSIONS = 8    # of a loop, for one version of the loops around it
+MAX_STATES = 16     # of a loop, for all versions of those together
+MEETING_PATHS = 16  # with more, paths meet in regions without loops, too
 
 
 class Relooped(Exception):
@@ -67,10 +69,15 @@ class Meeting:
         self.m = m
         self.active = False
         self._waiting: list[_Waiting] = []
-        self._versions: dict[tuple[object, ...], list[_Version]] = {}
-        self._wanted: dict[tuple[object, ...], set[Place]] = {}
+        self._versions: dict[tuple[tuple[object, ...], ...], list[_Version]] = {}
+        self._wanted: dict[tuple[tuple[object, ...], ...], set[Place]] = {}
         self._facts: dict[CodeType, Facts] = {}
         self._numbers = 0
+
+    @property
+    def merges(self) -> bool:
+        """Whether paths meet at the targets of jumps: in regions with loops, and where there are many."""
+        return self.active or self.m.paths > MEETING_PATHS
 
     def facts_of(self, code: Code) -> Facts:
         found = self._facts.get(code.code)
@@ -90,14 +97,14 @@ class Meeting:
     def next(self) -> tuple[Block, State] | None:
         """The path to go on with.  In regions with loops the one furthest back, so that paths meet."""
         while self._waiting:
-            first = min(self._waiting, key=lambda w: _progress(w.state)) if self.active else self._waiting[-1]
+            first = min(self._waiting, key=lambda w: _progress(w.state)) if self.merges else self._waiting[-1]
             self._waiting.remove(first)
             if first.parked:
                 return self._merge(first)
             self._leave_loops(first.state.frame)
             if first.split:
                 self.m.builder.block, self.m.state = first.block, first.state
-                if self._at_loop():
+                if self.stops(False):
                     continue
             return first.block, first.state
         return None
@@ -142,7 +149,7 @@ class Meeting:
             return True
         frame = self.m.frame
         facts = self.facts_of(frame.code)
-        if self.active and (returned or frame.index in facts.joins):
+        if self.merges and (returned or frame.index in facts.joins):
             self._drop_dead(frame, facts.live[frame.index], -1)
             self._waiting.append(_Waiting(self.m.builder.block, self.m.state, True))
             return True
@@ -201,7 +208,8 @@ class Meeting:
                 m.jump(version.block, arguments(m.builder, m.state, version.order))
                 return
             wanted |= found
-        if len(versions) >= MAX_VERSIONS:
+        alike = sum(len(found) for at, found in self._versions.items() if _unversioned(at) == _unversioned(where))
+        if len(versions) >= MAX_VERSIONS or alike >= MAX_STATES:
             raise Relooped((frame.code.code, first), "left")
         m.state.facts = {}
         block = m.builder.graph.new_block()
@@ -240,6 +248,12 @@ def _progress(state: State) -> list[float]:
     return [*(frame.index for frame in state.frames), math.inf]
 
 
-def _where(state: State) -> tuple[object, ...]:
-    """The place of a path, and the versions of the loops that it is in."""
-    return tuple((frame.code.code, frame.index, frame.loops) for frame in state.frames)
+def _unversioned(where: tuple[tuple[object, ...], ...]) -> list[object]:
+    """The same place in all versions of the loops around it."""
+    return [(code, index, positions) for code, index, _, positions in where]
+
+
+def _where(state: State) -> tuple[tuple[object, ...], ...]:
+    """The place of a path, the versions of the loops that it is in, and how far it is in those that are unrolled."""
+    return tuple((frame.code.code, frame.index, frame.loops,
+                  tuple(v.position for v in frame.stack if isinstance(v, Iterator))) for frame in state.frames)

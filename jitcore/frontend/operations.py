@@ -40,6 +40,9 @@ from jitcore.guards.guard import Absent, TypeIs
 from jitcore.guards.sources import Key
 from jitcore.ir.graph import Value
 
+#: Members of a tuple among which a number is looked for natively.
+_MAX_MEMBERS = 32
+
 
 def is_numpy(value: Abstract) -> bool:
     """An array or a NumPy scalar."""
@@ -303,11 +306,32 @@ def delitem(m: Machine, obj: Abstract, key: Abstract) -> None:
 
 def contains_value(m: Machine, item: Abstract, container: Abstract, wanted: bool = True) -> Abstract:
     """``(item in container) is wanted``."""
-    container = m.force(container)
+    item, container = m.force(item), m.force(container)
     if not isinstance(container, TypedList):
+        if isinstance(item, Scalar) and (numbers := _numbers(container)):
+            return _among(m, item, numbers, wanted)
         return Known(contains(m, item, container) is wanted)
     at = Scalar(lists.find(m, container, item))
     return python_ops.apply(m, "ge" if wanted else "lt", at, Known(0))
+
+
+def _numbers(container: Abstract) -> list[Known] | None:
+    """The members of a container of known numbers; a NaN, which only identity finds, is none."""
+    if isinstance(container, Known) and type(container.obj) in (tuple, frozenset):
+        members: list[Abstract] = [Known(obj) for obj in container.obj]  # type: ignore[attr-defined]
+    else:
+        members = container.items if isinstance(container, Sequence) else []
+    found = [v for v in members if isinstance(v, Known) and is_number(v.obj) and v.obj == v.obj]
+    return found if len(found) == len(members) <= _MAX_MEMBERS else None
+
+
+def _among(m: Machine, item: Scalar, numbers: list[Known], wanted: bool) -> Abstract:
+    """Whether a run-time number is equal to one of ``numbers``: they are compared all at once."""
+    any_: Abstract = Known(False)
+    for number in numbers:
+        equal = truth_value(m, compare(m, "eq", number, item))
+        any_ = equal if isinstance(any_, Known) and not any_.obj else python_ops.apply(m, "or", any_, equal)
+    return any_ if wanted else Known(not any_.obj) if isinstance(any_, Known) else python_ops.apply(m, "not", any_)
 
 
 def contains(m: Machine, item: Abstract, container: Abstract) -> bool:

@@ -39,7 +39,9 @@ def on_miss(func: FunctionType, code: CodeType, unit: int, locals: tuple[object,
         return False
     try:
         record = record_of(code)
-        if record.left_alone or len(record.entries) >= config.MAX_REGIONS_PER_CODE:
+        if record.left_alone or not (record.by_hand or record.found):     # a mark that went while the frame ran
+            return False
+        if len(record.entries) >= config.MAX_REGIONS_PER_CODE:
             return False
         if not _is_due(record, unit):
             return False

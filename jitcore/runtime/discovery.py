@@ -181,9 +181,11 @@ def _find(func: FunctionType, n: int) -> int:
         return max(n, search.threshold)
     if not marking.mark_found(func, search.options, f"by enable(), after {n} NumPy operations in it"):
         return 0
+    code = func.__code__
+    if first:
+        _core.watch_loops(code)         # a loop that it is in now
     if first and _log.isEnabledFor(logging.INFO):
-        code = func.__code__
-        _log.info("%s (%s:%d): found after %d NumPy operations in it; its next call is compiled",
+        _log.info("%s (%s:%d): found after %d NumPy operations in it",
                   code.co_qualname, os.path.basename(code.co_filename), code.co_firstlineno, n)
     return -1
 

@@ -58,8 +58,10 @@ def mark(target: Any, options: config.Options) -> Any:
         record.options = options
         forget_regions(record)
     remember_function(func)
-    if not is_off() and not record.left_alone:
-        _core.mark(func)
+    if not record.left_alone:
+        _core.set_active(code, True)
+        if not is_off():
+            _core.mark(func)
     return target
 
 
@@ -74,6 +76,7 @@ def mark_found(func: FunctionType, options: config.Options, how: str) -> bool:
         record.options = options
         forget_regions(record)
     record.found = record.found or how
+    _core.set_active(func.__code__, True)
     remember_function(func, found=True)
     return True
 
@@ -88,6 +91,9 @@ def unmark_found() -> None:
             record.found = ""
             record.options = config.Options()
             forget_regions(record)
+            code = record.code()
+            if code is not None:
+                _core.set_active(code, False)       # a watch for its back edges ends
 
 
 def never(target: Any) -> None:

@@ -80,7 +80,8 @@ class Program:
         if r < 0.58 and self.rich:
             return self.rich_int(depth)
         op = self.pick("+", "-", "*", "+", "-", "//", "%", "&", "|", "^")
-        return f"({self.int_value(depth + 1)} {op} {self.int_value(depth + 1)})"
+        right = self.int_value(depth + 1)
+        return f"({self.int_value(depth + 1)} {op} {f'({right} % 1009)' if op == '*' else right})"
 
     def rich_int(self, depth: int) -> str:
         a, b = self.int_value(depth + 1), self.int_value(depth + 1)

@@ -2,8 +2,10 @@
 in front of its very instruction."""
 from __future__ import annotations
 
+import cmath
 import itertools
 import math
+import operator
 import types
 from typing import Any
 
@@ -235,3 +237,29 @@ def digits(xs, n):
 def test_rounding_to_digits_is_correct():
     for n in (0, 1, 2, 3, -1, 15, 17, 300):
         check(digits, lambda n=n: (np.array([2.675, 1.005, 0.5, 1.5, 2.5, 1e22, 123456.789, -0.045, 5e-324]), n))
+
+
+@pytest.mark.parametrize("body", [
+    "x in (1, 2.5, True, 0)", "x not in (3, 2**60, -7)", "x in {0.5, 1, 2}", "x in ()", "x in (1j, 3)",
+    "x in (math.nan, 1)", "hash(x)", "operator.add(x, 1)", "operator.lt(x, 2)"])
+def test_membership_and_functions_of_operators(body):
+    for xs in (INTS, FLOATS, [np.float64(x) for x in FLOATS], [np.uint8(3)]):
+        agree(made("f", body, operator=operator), ((x, 0) for x in xs), 0)
+
+
+@pytest.mark.parametrize("name", ["acos", "asin", "atan", "cos", "exp", "log", "sin", "sqrt", "tanh", "phase", "isnan"])
+def test_cmath(name):
+    agree(made("f", f"cmath.{name}(x)", cmath=cmath), ((x, 0) for x in COMPLEX), 3)
+
+
+def with_floats(n, x, a):
+    r = a
+    for i in range(n):
+        r = a + (x + i)
+    return r
+
+
+def test_ints_beside_narrow_floats_are_rounded_through_a_double():
+    for x in (2**53 + 1, 2**54 + 2**30 + 1, 2**62 + 2**38 + 1, 2**24 + 1, 2049):
+        for a in (np.float32(1), np.complex64(1j), np.float16(0)):
+            check(with_floats, lambda x=x, a=a: (2, x, a), native=None)

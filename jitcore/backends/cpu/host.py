@@ -24,7 +24,8 @@ from jitcore.ir.graph import Node, Value
 from jitcore.ir.types import FLOAT, INT, ArrayType, ObjectType, ScalarType
 from jitcore.kernels.reductions import axes_of
 from jitcore.ops import python
-from jitcore.ops.builder import FLOATS, INTS, ITEMSIZE, Scalar, canonical
+from jitcore.ops.builder import COMPLEX, FLOATS, INTS, ITEMSIZE, Scalar, canonical
+from jitcore.ops.casts import weak_lowering
 from jitcore.ops.op import Op
 from jitcore.ops.random import Draw
 
@@ -176,7 +177,9 @@ class Host:
         frame, x, dtype = self.frame, self.frame.number(node.operands[0]), canonical(node.attrs["dtype"])
         source = node.operands[0].type
         assert isinstance(source, ScalarType)
-        result = emit_cast(frame.scalar, x, dtype)
+        doubled = source.weak and x.dtype == "l" and dtype in FLOATS + COMPLEX
+        lowering = weak_lowering(x.dtype, dtype) if doubled else None
+        result = emit_cast(frame.scalar, x, dtype) if lowering is None else lowering(frame.scalar, x)
         frame.take_bails(node.exit or 0)
         if source.weak and x.dtype == "l" and dtype in INTS:
             fits = frame.b.icmp_signed("==", frame.scalar.cast(result, "l").raw, x.raw)
