@@ -6,6 +6,7 @@ attributes); a property becomes a call of its function.  Used by the handlers an
 """
 from __future__ import annotations
 
+import builtins
 import functools
 import types
 from typing import Any, NoReturn
@@ -116,7 +117,8 @@ def _of_module(m: Machine, obj: Known, module: types.ModuleType, name: str) -> A
     if found is MISSING or type(module) is not types.ModuleType:
         raise Unsupported(f"attribute {name} is not in module {module.__name__}")
     if obj.source is None:
-        if is_numpy_globals(vars(module)) or isinstance(found, types.BuiltinFunctionType):
+        if is_numpy_globals(vars(module)) or isinstance(found, types.BuiltinFunctionType) or (
+                module is builtins and isinstance(found, type)):
             return constant(m, found)
         raise Unsupported("a module that was reached without a source")
     return read(m, found, Attr(obj.source, name))

@@ -72,6 +72,8 @@ class Builder:
         #: Gives the exit of a check that fails in the present instruction.
         self.failing: Callable[[], int] = lambda: 0
         self.failing_array: Callable[[], int] = lambda: 0
+        #: The kinds of reports, as bits, that the region itself has put on ignore.
+        self.quiet: Callable[[], int] = lambda: 0
         self._opaque, self._varying = opaque, varying
         self._by_source: dict[Source, Abstract] = {}
         self._dims: dict[tuple[Source, int], Value] = {}
@@ -207,6 +209,8 @@ class Builder:
             exit = self.failing_array() if arrays else self.failing()
         elif arrays and op not in _WITHOUT_MEMORY:
             self.failing_array()
+        if exit is not None and op in ("ew", "cast", "reduce") and (quiet := self.quiet()):
+            attrs["quiet"] = quiet
         node = self.graph.add(self.block, op, operands, type, shape=shape, exit=exit, line=self.line, **attrs)
         assert node.result is not None
         return node.result

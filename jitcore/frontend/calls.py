@@ -16,6 +16,7 @@ from jitcore.frontend import (
     builtin_calls,
     builtin_methods,
     builtin_numbers,
+    errstates,
     exceptions,
     instances,
     iteration,
@@ -29,6 +30,7 @@ from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import class_version, constant, pytype, type_version
 from jitcore.frontend.protocol import Redirect, Unsupported
 from jitcore.frontend.state import Frame
+from jitcore.frontend.unseen import LeaveErrstate, Raised
 from jitcore.frontend.values import (
     UNBOUND,
     Abstract,
@@ -41,7 +43,6 @@ from jitcore.frontend.values import (
     NativeMethod,
     Opaque,
     Partial,
-    Raised,
     Scalar,
     Sequence,
     Unbound,
@@ -80,6 +81,10 @@ def call(m: Machine, func: Abstract, args: list[Abstract], kwargs: dict[str, Abs
         if isinstance(func, Function):
             enter(m, func, args, kwargs, deliver)
             return PENDING
+        if isinstance(func, LeaveErrstate):
+            return errstates.leave(m, func)
+        if isinstance(func, Known) and func.obj is np.errstate:
+            return errstates.make(m, args, kwargs)
         if isinstance(func, Known) and is_own_class(func.obj) and deliver == "push":
             return _object(m, func, args, kwargs)
         found = _semantic(m, func, args, kwargs)

@@ -13,7 +13,14 @@ from typing import Any
 from jitcore.bytecode import Instr
 from jitcore.bytecode.decode import Handler
 from jitcore.frontend.state import Frame, State
-from jitcore.frontend.values import Abstract, Handling, Known, Lazy, Raised, Scalar, Sequence, Text
+from jitcore.frontend.unseen import Handling, Raised, Text
+from jitcore.frontend.values import (
+    Abstract,
+    Known,
+    Lazy,
+    Scalar,
+    Sequence,
+)
 
 #: Classes whose objects take any positional arguments and do nothing with them but keep them.
 _BUILTIN = frozenset((

@@ -7,6 +7,7 @@ scalar made inside is boxed once.  Only ``machine`` uses it.
 from __future__ import annotations
 
 from jitcore.frontend.builder import Builder
+from jitcore.frontend.unseen import Errstate, Handling, LeaveErrstate, Raised, Text
 from jitcore.frontend.values import (
     Abstract,
     Array,
@@ -16,7 +17,6 @@ from jitcore.frontend.values import (
     FlatIterator,
     Function,
     Gathered,
-    Handling,
     Instance,
     Iterator,
     Known,
@@ -26,7 +26,6 @@ from jitcore.frontend.values import (
     NativeMethod,
     Opaque,
     Partial,
-    Raised,
     Range,
     RangeIterator,
     Scalar,
@@ -34,7 +33,6 @@ from jitcore.frontend.values import (
     SequenceIterator,
     Set,
     Slice,
-    Text,
     TypedList,
     Unbound,
     View,
@@ -149,6 +147,8 @@ class ExitMaker:
             cls = Const(value.cls) if source is None else self._object_at(source)
             attrs = (r for name, v in value.attrs.items() for r in (Const(name), self.make(v)))
             return Build("instance", (cls, *attrs))
+        if isinstance(value, (Errstate, LeaveErrstate)):
+            raise Unbuildable("a np.errstate", value.made_at)
         if isinstance(value, (NativeMethod, View, Partial)):
             what = f"method {value.name}" if isinstance(value, NativeMethod) else f"a {type(value).__name__.lower()}"
             raise Unbuildable(what, value.made_at)

@@ -2,13 +2,20 @@
 from __future__ import annotations
 
 from jitcore.bytecode import Instr
-from jitcore.frontend import operators
+from jitcore.frontend import errstates, operators
 from jitcore.frontend.calls import PENDING, call, perform
 from jitcore.frontend.iteration import items
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.protocol import Leaves, Redirect, Unsupported
 from jitcore.frontend.registry import handles
-from jitcore.frontend.values import Abstract, Dict, Known, Method, Raised, Unbound
+from jitcore.frontend.unseen import Errstate, Raised
+from jitcore.frontend.values import (
+    Abstract,
+    Dict,
+    Known,
+    Method,
+    Unbound,
+)
 
 
 def _callee(low: Abstract, high: Abstract, null_first: bool) -> tuple[Abstract, list[Abstract]]:
@@ -64,6 +71,9 @@ def before_with(m: Machine, instr: Instr) -> None:
     leaving it in the ordinary way a call."""
     frame = m.frame
     manager = m.force(frame.pop())
+    if isinstance(manager, Errstate):
+        errstates.enter(m, manager)
+        return
     if not operators.has_class(manager):
         raise Unsupported("a with statement is entered")
     enter, leave = (operators.method(m, manager, name) for name in ("__enter__", "__exit__"))

@@ -6,7 +6,12 @@ from jitcore.frontend import exceptions
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.protocol import Leaves
 from jitcore.frontend.registry import handles
-from jitcore.frontend.values import Abstract, Handling, Known, Raised, Sequence
+from jitcore.frontend.unseen import Handling, Raised
+from jitcore.frontend.values import (
+    Abstract,
+    Known,
+    Sequence,
+)
 
 
 @handles("RAISE")

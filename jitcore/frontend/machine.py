@@ -25,6 +25,7 @@ from jitcore.frontend.registry import HANDLERS, LEFT
 from jitcore.frontend.sites import site
 from jitcore.frontend.snapshot import Left
 from jitcore.frontend.state import Frame, State
+from jitcore.frontend.unseen import Errstate, Raised
 from jitcore.frontend.values import (
     UNBOUND,
     Abstract,
@@ -34,7 +35,6 @@ from jitcore.frontend.values import (
     Lazy,
     NativeMethod,
     Partial,
-    Raised,
     Scalar,
     Set,
     TypedList,
@@ -113,6 +113,7 @@ class Machine:
         self._announced: dict[Block, int] = {}
         self._before: tuple[list[Abstract], list[Abstract]] = ([], [])
         builder.failing, builder.failing_array = self.failing, self.failing_array
+        builder.quiet = self._ignored
         self.paths = 1
         self._steps = 0
         self._pinned: dict[Value, Known] = {}
@@ -134,7 +135,7 @@ class Machine:
 
     def close(self) -> None:
         """Let go of the snapshot's objects: nothing that is kept refers to this machine, nor it to itself."""
-        self.builder.failing = self.builder.failing_array = _no_exit
+        self.builder.failing = self.builder.failing_array = self.builder.quiet = _no_exit
         self.meeting.close()
         self.state = State([])
 
@@ -219,7 +220,7 @@ class Machine:
 
     def made(self, value: Abstract) -> Abstract:
         """Note where an object was made that no recipe can make; give up if it is known to be needed."""
-        if isinstance(value, (NativeMethod, Iterator, View, Set, Partial)):
+        if isinstance(value, (NativeMethod, Iterator, View, Set, Partial, Errstate)):
             self.check_cut()
             value.made_at = self.outer_unit
         return value
@@ -296,6 +297,9 @@ class Machine:
             self._announced[self.builder.block] = exit
             self.builder.emit_check("point", (), exit)
         return exit
+
+    def _ignored(self) -> int:
+        return self.state.ignored
 
     def note_store(self, target: Array, own: bool) -> None:
         """The present instruction stores into an array; ``own``: one that nothing outside can see."""

@@ -205,7 +205,7 @@ class _Comparison:
 def differences(builder: Builder, a: State, b: State) -> set[Place] | None:
     """The places in which the states differ; None if they are of different kinds there, or elsewhere."""
     comparison = _Comparison(builder)
-    if len(a.frames) != len(b.frames):
+    if len(a.frames) != len(b.frames) or a.ignored != b.ignored:
         return None
     try:
         for depth, (x, y) in enumerate(zip(a.frames, b.frames)):

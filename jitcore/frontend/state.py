@@ -106,9 +106,11 @@ class State:
     ``unlikely``: the snapshot's values do not take this path, which split off inside an inlined call.
     ``checkpoint``: where what fails from now on leaves (from the first loop or store on).
     ``stored``: something was stored into an array that is visible outside, or drawn from a generator.
+    ``ignored``: the kinds of floating-point reports, as bits, that the ``np.errstate`` ignore which the region has
+    entered and not left.
     """
 
-    __slots__ = ("frames", "facts", "unlikely", "checkpoint", "stored")
+    __slots__ = ("frames", "facts", "unlikely", "checkpoint", "stored", "ignored")
 
     def __init__(self, frames: list[Frame], facts: dict[Value, bool] | None = None) -> None:
         self.frames = frames
@@ -116,6 +118,7 @@ class State:
         self.unlikely = False
         self.checkpoint: Checkpoint | None = None
         self.stored = False
+        self.ignored = 0
 
     @property
     def frame(self) -> Frame:
@@ -127,6 +130,7 @@ class State:
         copier = _Copier()
         new = State([copier.frame(frame) for frame in self.frames], dict(self.facts))
         new.unlikely, new.checkpoint, new.stored = self.unlikely, self.checkpoint, self.stored
+        new.ignored = self.ignored
         return new
 
 

@@ -425,39 +425,6 @@ class Opaque(Abstract):
         self.value, self.type, self.obj = value, type, obj
 
 
-class Raised(Abstract):
-    """An exception of exactly ``cls`` that the region raises and catches itself; nothing else sees it.
-
-    ``made_at``: the unit of the region's own frame at which it was made.
-    """
-
-    __slots__ = ("cls", "made_at")
-
-    def __init__(self, cls: type[BaseException], made_at: int) -> None:
-        super().__init__()
-        self.cls, self.made_at = cls, made_at
-
-
-class Handling(Abstract):
-    """What lies on the stack while the handler of ``error`` runs (CPython keeps the exception before it there)."""
-
-    __slots__ = ("error", "made_at")
-
-    def __init__(self, error: Raised) -> None:
-        super().__init__()
-        self.error, self.made_at = error, error.made_at
-
-
-class Text(Abstract):
-    """A string that only an exception holds which the region catches itself: nobody will read it."""
-
-    __slots__ = ("made_at",)
-
-    def __init__(self, made_at: int) -> None:
-        super().__init__()
-        self.made_at = made_at
-
-
 def constant(value: Abstract) -> Any:
     """The Python object that ``value`` is known to be, containers included; ``NotKnown`` otherwise."""
     if isinstance(value, Known):

@@ -7,7 +7,8 @@ elementwise operations is an argument, since ``ops`` lies above this package.
 
 Floating-point reports: a node with an exit takes it when NumPy reports one of the kinds in its
 optional attribute ``reports`` (by default ``divide``, ``over`` and ``invalid``, which NumPy warns
-of by default); a node without an exit reports nothing.
+of by default), less those of its optional attribute ``quiet`` (bits: 1 divide, 2 over, 4 under, 8
+invalid); a node without an exit reports nothing.
 """
 from __future__ import annotations
 
@@ -178,6 +179,9 @@ def _errstate(node: Node) -> np.errstate:
         return np.errstate(all="ignore")
     settings: dict[str, Any] = dict.fromkeys(("divide", "over", "under", "invalid"), "ignore")
     settings.update(dict.fromkeys(node.attrs.get("reports", DEFAULT_REPORTS), "raise"))
+    quiet = node.attrs.get("quiet", 0)
+    kinds = ("divide", "over", "under", "invalid")
+    settings.update((kind, "ignore") for bit, kind in enumerate(kinds) if quiet >> bit & 1)
     return np.errstate(**settings)
 
 

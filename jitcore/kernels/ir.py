@@ -26,7 +26,8 @@ class Instr:
     ``'ew'`` (``op`` with ``sig`` on ``args``), ``'cast'`` (``args[0]`` to ``dtype``), ``'iota'``
     (``args[0] + i*args[1]``; one axis), ``'copy'`` (``args[0]`` in the memory order of a copy of it).  ``value`` is the
     graph value that it computes or reads.
-    ``dtype`` is a canonical character.  ``exit`` is the exit to take on a report, if there is one.
+    ``dtype`` is a canonical character.  ``exit`` is the exit to take on a report, if there is one; ``quiet`` are kinds
+    of reports, as bits, that are ignored.
     """
 
     kind: str
@@ -37,6 +38,7 @@ class Instr:
     sig: str = ""
     exit: int | None = None
     line: int = 0
+    quiet: int = 0
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class Reduction:
     exit: int | None
     line: int = 0
     chunk: int = 0
+    quiet: int = 0
 
 
 @dataclass
@@ -94,6 +97,15 @@ class Kernel:
     reductions: list[Reduction] = field(default_factory=list)
     store: Store | None = None
     exit: int | None = None
+
+    @property
+    def quiet(self) -> int:
+        """The kinds of reports, as bits, that all operations with an exit ignore."""
+        found = 15
+        for exit, quiet in (*((i.exit, i.quiet) for i in self.body), *((r.exit, r.quiet) for r in self.reductions)):
+            if exit is not None:
+                found &= quiet
+        return found
 
     def arrays(self) -> list[int]:
         """The indices of ``'element'`` instructions, one an input array."""
@@ -117,7 +129,7 @@ class Kernel:
         lines = ", ".join(map(str, self.lines()))
         text = [f"kernel {self.number} over ({shape}) {self.layout}" + (f"  # lines {lines}" if lines else "")]
         for index, instr in enumerate(self.body):
-            text.append(f"  e{index}: {instr.dtype} = {_instr(instr)}{_tail(instr.exit, instr.line)}")
+            text.append(f"  e{index}: {instr.dtype} = {_instr(instr)}{_tail(instr.exit, instr.line, instr.quiet)}")
         for output in self.outputs:
             text.append(f"  {output.value!r}: {output.value.type} = store e{output.arg}")
         if self.store is not None:
@@ -127,7 +139,7 @@ class Kernel:
             keep = " keepdims" if r.keepdims else ""
             keep += f" by {r.chunk}" if r.chunk else ""
             text.append(f"  {r.value!r}: {r.value.type} = {r.op}.{r.sig} of e{r.arg} over axes {r.axes}{keep}{start}"
-                        f"{_tail(r.exit, r.line)}")
+                        f"{_tail(r.exit, r.line, r.quiet)}")
         return "\n".join(text)
 
 
@@ -151,8 +163,8 @@ def _instr(instr: Instr) -> str:
     return f"{instr.kind}({args})"
 
 
-def _tail(exit: int | None, line: int) -> str:
-    notes = [] if exit is None else [f"reports: exit {exit}"]
+def _tail(exit: int | None, line: int, quiet: int = 0) -> str:
+    notes = [] if exit is None else [f"reports: exit {exit}" + f" but for {quiet}" * (quiet > 0)]
     if line:
         notes.append(f"line {line}")
     return "  # " + ", ".join(notes) if notes else ""

@@ -261,7 +261,7 @@ class _Attempt:
                 kernel.reductions.append(Reduction(
                     result, arg, node.attrs["op"], node.attrs["sig"], dtype, axes_of(node),
                     bool(node.attrs["keepdims"]), node.operands[1] if len(node.operands) > 1 else None,
-                    node.exit, node.line, chunk_of(node)))
+                    node.exit, node.line, chunk_of(node), node.attrs.get("quiet", 0)))
                 kernel.exit = node.exit if kernel.exit is None else kernel.exit
             else:
                 arg = maker.value(result)
@@ -352,7 +352,7 @@ class _Maker:
         if self.kernel.body[arg].dtype == dtype:
             return arg
         return self._append(Instr("cast", dtype, (arg,), node.operands[0], exit=node.exit if dtype in FLOATS else None,
-                                  line=node.line))
+                                  line=node.line, quiet=node.attrs.get("quiet", 0)))
 
     def value(self, value: Value) -> int:
         known = self.index.get(value)
@@ -370,6 +370,6 @@ class _Maker:
         else:
             args = tuple(self.value(operand) for operand in node.operands)
             index = self._append(Instr(node.op, dtype, args, value, node.attrs.get("op", ""),
-                                       node.attrs.get("sig", ""), node.exit, node.line))
+                                       node.attrs.get("sig", ""), node.exit, node.line, node.attrs.get("quiet", 0)))
         self.index[value] = index
         return index

@@ -124,13 +124,15 @@ class Host:
             return frame.scalar.load(canonical(sig[-1]), out)
         if node.exit is not None and op.reports_for(sig):
             under = "under" in op.reports_for(sig) and "under" in node.attrs.get("reports", ("under",))
-            self._look(result, args, node.exit, op.name, under)
+            self._look(result, args, node.exit, under, node, op)
         return result
 
-    def _look(self, result: Scalar, args: list[Scalar], exit: int, name: str, under: bool) -> None:
+    def _look(self, result: Scalar, args: list[Scalar], exit: int, under: bool, node: Node,
+              op: Op | None = None) -> None:
         """Takes the exit if there is a report.  One comparison sorts out the usual results: finite, and not tiny
         where that matters (a sum that is subnormal is exact)."""
         frame, b, s = self.frame, self.frame.b, self.frame.scalar
+        name = op.name if op is not None else ""
         parts = [p for p in parts_of(s, result) if p.dtype in FLOATS]
         if not parts:
             return
@@ -141,7 +143,9 @@ class Host:
         look, fine = frame.function.append_basic_block("odd"), frame.function.append_basic_block("usual")
         frame.branch(s.not_(usual).raw, look, fine)
         frame.move_to(look)
-        self._report(name, result, args, exit)
+        report = emit_report(s, name, result, args, op, node.attrs.get("sig", ""), node.attrs.get("quiet", 0))
+        if report is not None:
+            frame.leave_if(report, exit)
         if tiny:
             zeros = args if name == "multiply" else args[:1] if name in ("divide", "true_divide") else []
             if len(parts) == 1 and zeros:           # a product with zero is exact
@@ -152,11 +156,6 @@ class Host:
             self._underflow(result, exit)
         b.branch(fine)
         frame.move_to(fine)
-
-    def _report(self, name: str, result: Scalar, args: list[Scalar], exit: int) -> None:
-        report = emit_report(self.frame.scalar, name, result, args)
-        if report is not None:
-            self.frame.leave_if(report, exit)
 
     def _underflow(self, result: Scalar, exit: int) -> None:
         """Takes the exit if the result may have been rounded below the normal numbers and errstate asks for that."""
@@ -187,7 +186,7 @@ class Host:
                 fits = frame.b.icmp_signed(">=", x.raw, i64(0))
             frame.leave_if(frame.b.not_(fits), node.exit or 0)
         if node.exit is not None and dtype in "efFD" and x.dtype not in "?":
-            self._look(result, [x], node.exit, "", "under" in node.attrs.get("reports", ("under",)))
+            self._look(result, [x], node.exit, "under" in node.attrs.get("reports", ("under",)), node)
         return result
 
     # -- shapes -----------------------------------------------------------------------------------

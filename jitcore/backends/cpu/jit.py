@@ -18,7 +18,7 @@ import llvmlite.binding as llvm
 from jitcore import _core
 from jitcore.backends.base import Compiled, Lowered
 from jitcore.backends.scalar_quiet import quiet_compares
-from jitcore.config import LOGGERS
+from jitcore.config import LOGGERS, optimise_level
 
 _LOCK = threading.RLock()
 _HOOK = ctypes.PYFUNCTYPE(None, ctypes.c_int64)
@@ -37,8 +37,8 @@ class _Machine:
 def _target() -> llvm.TargetMachine:
     """A target machine for the host; each JIT linker takes one for itself."""
     return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, reloc="static",
-        codemodel="jitdefault", jit=True)
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=min(optimise_level, 2),
+        reloc="static", codemodel="jitdefault", jit=True)
 
 
 @lru_cache(maxsize=1)
@@ -47,7 +47,7 @@ def _machine() -> _Machine:
     llvm.initialize_native_asmprinter()
     triple = llvm.get_process_triple()
     target = _target()
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options = llvm.create_pipeline_tuning_options(speed_level=optimise_level)
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
     for name, address in _core.symbols().items():
         llvm.add_symbol(name, address)

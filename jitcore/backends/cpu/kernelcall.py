@@ -186,6 +186,8 @@ class KernelCall:
         reductions."""
         frame, b = self.frame, self.frame.b
         bits = frame.helper("jc_reports_test")
+        if self.kernel.quiet:
+            bits = b.and_(bits, i32(~self.kernel.quiet & 15))
         raised = b.icmp_unsigned("!=", bits, i32(0))
         look, clean = frame.function.append_basic_block("look"), frame.function.append_basic_block("clean")
         frame.branch(raised, look, clean)

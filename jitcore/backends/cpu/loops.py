@@ -78,12 +78,19 @@ def emit_cast(b: LLVMBuilder, x: Scalar, dtype: str) -> Scalar:
 
 #: Operations of complex numbers that work on the parts apart: a NaN in one excuses nothing in the other.
 _BY_PARTS = ("add", "subtract")
+#: Bits of kinds of reports, as csrc/reports.c counts them.
+DIVIDE, OVER, INVALID = 1, 2, 8
 
 
-def emit_report(b: LLVMBuilder, name: str, result: Scalar, args: list[Scalar]) -> ir.Value | None:
-    """Whether the operation gives NaN from no NaN, or inf from finite operands; ``None`` if it cannot."""
+def emit_report(b: LLVMBuilder, name: str, result: Scalar, args: list[Scalar], op: Op | None = None, sig: str = "",
+                quiet: int = 0) -> ir.Value | None:
+    """Whether the operation gives NaN from no NaN, or inf from finite operands; ``None`` if it cannot.
+
+    ``quiet``: bits of the kinds of reports that do not count.  An infinity of which the kind is not sure counts.
+    """
     if name in _BY_PARTS and result.dtype in PART:
-        found = [emit_report(b, name, part(result), [part(a) for a in args]) for part in (b.real, b.imag)]
+        found = [emit_report(b, name, part(result), [part(a) for a in args], op, sig, quiet)
+                 for part in (b.real, b.imag)]
         return b.ir.or_(*found)
     outs = [r for r in parts_of(b, result) if r.dtype in FLOATS]
     ins = [p for a in args for p in parts_of(b, a) if p.dtype in FLOATS]
@@ -92,7 +99,15 @@ def emit_report(b: LLVMBuilder, name: str, result: Scalar, args: list[Scalar]) -
     nan_out, inf_out = _any(b, [b.isnan(r) for r in outs]), _any(b, [_isinf(b, r) for r in outs])
     nan_in, inf_in = _any(b, [b.isnan(a) for a in ins]), _any(b, [_isinf(b, a) for a in ins])
     odd_in = b.or_(nan_in, inf_in)
-    return b.or_(b.and_(nan_out, b.not_(nan_in)), b.and_(inf_out, b.not_(odd_in))).raw
+    invalid, infinite = b.and_(nan_out, b.not_(nan_in)), b.and_(inf_out, b.not_(odd_in))
+    kinds = op.reports_for(sig) if op is not None else frozenset(("divide", "over"))
+    if quiet & INVALID:
+        invalid = b.const("?", False)
+    if (quiet & DIVIDE or "divide" not in kinds) and (quiet & OVER or "over" not in kinds):
+        infinite = b.const("?", False)
+    elif quiet & DIVIDE and op is not None and op.name in ("divide", "true_divide") and result.dtype in FLOATS:
+        infinite = b.and_(infinite, b.not_(b.cmp("==", args[1], b.const(args[1].dtype, 0))))
+    return b.or_(invalid, infinite).raw
 
 
 def parts_of(b: LLVMBuilder, x: Scalar) -> list[Scalar]:
@@ -368,7 +383,7 @@ class _Compute:
         else:
             value = self.code.lowering(instr)(s, *args)     # type: ignore[operator]
         if self.checked and self.code.reporting(instr):
-            report = emit_report(s, instr.op, value, args)
+            report = emit_report(s, instr.op, value, args, self.code.ops.get(instr.op), instr.sig, instr.quiet)
             if report is not None:
                 note(report)            # type: ignore[operator]
         return value
@@ -392,6 +407,9 @@ class _Compute:
         if looked_at:
             self.b.call(self.code.unit.helper("jc_reports_clear"), [])
         call_loop(self.code.unit, self.b, self.code.ops[instr.op], instr.sig, args, self.n)
-        return self.b.call(self.code.unit.helper("jc_reports_test"), []) if looked_at else None
+        if not looked_at:
+            return None
+        bits = self.b.call(self.code.unit.helper("jc_reports_test"), [])
+        return self.b.and_(bits, ir.Constant(I32, ~instr.quiet & 15))
 
 
