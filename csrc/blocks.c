@@ -277,6 +277,21 @@ int32_t jc_underflow_asked(void)
     return asked != 0;
 }
 
+/* Does NumPy report something for a scalar operation whose result is not an ordinary number?  result, x, y: exact as
+ * doubles (y is 0 where there is one operand).  least: the smallest normal number of the dtype if a tiny result was
+ * rounded, else 0; exact: 1 if a zero x makes the result exact, 2 if a zero y does. */
+int32_t jc_odd_result(double result, double x, double y, double least, int32_t exact)
+{
+    const int nan_in = isnan(x) || isnan(y);
+    if (isnan(result))
+        return !nan_in;
+    if (isinf(result))
+        return !(nan_in || isinf(x) || isinf(y));
+    if (!(fabs(result) < least) || ((exact & 1) && x == 0.0) || ((exact & 2) && y == 0.0))
+        return 0;
+    return jc_underflow_asked();
+}
+
 /* Is one of n floats (itemsize 4 or 8) inf or NaN? */
 int32_t jc_nonfinite(const char *at, int64_t itemsize, int64_t n)
 {

@@ -33,6 +33,7 @@ JC_HIDDEN int32_t jc_reduce(jc_fill fill, void *state, int64_t nred, const jc_re
 JC_HIDDEN void jc_fill_items(char *to, const char *from, int64_t itemsize, int64_t n);
 
 JC_HIDDEN int32_t jc_underflow_asked(void);
+JC_HIDDEN int32_t jc_odd_result(double result, double x, double y, double least, int32_t exact);
 JC_HIDDEN int32_t jc_nonfinite(const char *at, int64_t itemsize, int64_t n);
 JC_HIDDEN int32_t jc_sum_reports(jc_fill fill, void *state, int64_t r, int64_t itemsize, int64_t total);
 JC_HIDDEN int32_t jc_mixed_zeros(jc_fill fill, void *state, int64_t r, int64_t itemsize, const char *out,

@@ -150,6 +150,7 @@ int jc_blocks_symbols(PyObject *dict)
         {"jc_join_axes", (const void *)(uintptr_t)&jc_join_axes},
         {"jc_reduce", (const void *)(uintptr_t)&jc_reduce},
         {"jc_underflow_asked", (const void *)(uintptr_t)&jc_underflow_asked},
+        {"jc_odd_result", (const void *)(uintptr_t)&jc_odd_result},
         {"jc_nonfinite", (const void *)(uintptr_t)&jc_nonfinite},
         {"jc_sum_reports", (const void *)(uintptr_t)&jc_sum_reports},
         {"jc_mixed_zeros", (const void *)(uintptr_t)&jc_mixed_zeros},

@@ -27,11 +27,12 @@ static void put_run(char *to, const char *from, int64_t stride, int64_t itemsize
 #undef RUN
 }
 
-/* Writes n elements that lie one after another at `from` to the elements of an array from number off on. */
+/* Writes n elements that lie one after another at `from` to the elements of an array from number off on; data may be
+ * NULL: nothing is written then. */
 static void jc_scatter(const char *from, char *data, int64_t itemsize, int64_t nd, const int64_t *dims,
                        const int64_t *strides, int64_t off, int64_t n)
 {
-    if (n <= 0) {
+    if (n <= 0 || data == NULL) {
         return;
     }
     if (nd <= 1) {

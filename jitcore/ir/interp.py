@@ -107,6 +107,7 @@ def _py(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Co
 _IDX: dict[str, Callable[[int, int], int]] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "max": max, "min": min,
     "satsub": lambda a, b: max(a - b, 0), "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
 }
 
 

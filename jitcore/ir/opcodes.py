@@ -31,7 +31,7 @@ _TABLE = (
            "  attr fn: a name in ops.python.  Exits where Python would raise, where an int result"
            " leaves 64 bits, or where the result has another type.", ("fn",), "may"),
     Opcode("idx", "Index arithmetic that cannot overflow.  attr fn: add sub mul max min satsub"
-           " (max(a - b, 0)) floordiv (b > 0).", ("fn",)),
+           " (max(a - b, 0)) floordiv mod (b > 0).", ("fn",)),
     Opcode("unbox", "A strong scalar made weak (float(x), int(x), bool(x), item()), value kept;"
            " or a weak one made strong of its own dtype.  No conversion of kind."),
     # -- shapes ------------------------------------------------------------------------------

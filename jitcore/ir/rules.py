@@ -17,7 +17,7 @@ from jitcore.ir.opcodes import OPCODES
 from jitcore.ir.text import scalar_class
 from jitcore.ir.types import BOOL, COMPILED_DTYPES, INT, ArrayType, ObjectType, ScalarType, Type
 
-IDX_FUNCTIONS = ("add", "sub", "mul", "max", "min", "satsub", "floordiv")
+IDX_FUNCTIONS = ("add", "sub", "mul", "max", "min", "satsub", "floordiv", "mod")
 VIEW_KINDS = ("slice", "transpose", "reshape", "newaxis", "broadcast")
 
 

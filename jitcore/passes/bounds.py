@@ -18,6 +18,8 @@ from jitcore.passes.loops import Loop
 CHUNK = 1 << 14
 #: Leaves are below 2**these in size: usually, where products are settled, and for what a loop gathers.
 USUAL, TIGHT, WIDE = 40, 30, 61
+#: The same for what changes in no simple way, which is looked at on every trip.
+WATCHED = 57
 _FITS = 1 << 62
 
 
@@ -82,6 +84,10 @@ class Bounds:
     def __init__(self, motion: Motion, counter: Counter | None, known: set[Value]) -> None:
         self.motion, self.counter, self.known = motion, counter, known
         self.leaves: dict[Value, int] = {}
+        #: Parameters of the head that every trip must find small: in place of checks in branches, which would keep LLVM
+        #: from choosing instead of jumping.
+        self.watched: dict[Value, None] = {}
+        self._watching = False
         self.must: dict[Form, None] = {}
         self.limits: dict[tuple[Form, int], None] = {}
         self._settled: dict[Node, str] = {}
@@ -94,15 +100,19 @@ class Bounds:
         """``'wrap'``, or the function of ``idx`` that does it without a check; ``None`` if the check stays."""
         return self._settled.get(node)
 
-    def settles(self, node: Node) -> bool:
-        """Whether the check of ``node`` can be settled before the loop; then what it takes is asked for."""
+    def settles(self, node: Node, branched: bool = False) -> bool:
+        """Whether the check of ``node`` can be settled before the loop; then what it takes is asked for.  ``branched``:
+        not every trip comes to the node."""
         found = None
+        self._watching = branched
         if node.op == "wrap":
             found = "wrap" if self._in_range(*node.operands) else None
         elif node.op == "py" and node.result is not None and node.result.type == INT and all(
                 value.type in (INT, BOOL) for value in node.operands):
             fn = node.attrs["fn"]
-            if fn in ("add", "sub", "mul") and self._fits(node, node.result):
+            if fn in ("floordiv", "mod"):
+                found = fn if (number(node.operands[1]) or 0) > 0 else None
+            elif fn in ("add", "sub", "mul") and self._fits(node, node.result):
                 found = fn
         if found is not None:
             self._settled[node] = found
@@ -148,8 +158,10 @@ class Bounds:
         if drift is not None:
             most = max(abs(drift[0]), abs(drift[1])) * CHUNK
             return None if most > size else (-size - most, size + most)
-        if bits != USUAL or leaf not in self.motion.gathering:
+        if bits != USUAL:
             return None
+        if leaf not in self.motion.gathering:
+            return (-1 << WATCHED, 1 << WATCHED) if self._watching else None
         if self.counter is not None and leaf is self.counter.param:
             return -size - CHUNK * size, size + CHUNK * size
         for rest in self.motion.gathering[leaf]:
@@ -168,8 +180,14 @@ class Bounds:
                 self._small(leaf, WIDE)
                 for rest in self.motion.gathering[leaf]:
                     self._ask(rest, USUAL)
+            elif self._is_wild(leaf):
+                self.watched[leaf] = None
             else:
                 self._small(leaf, bits)
+
+    def _is_wild(self, leaf: Value) -> bool:
+        motion = self.motion
+        return leaf in motion.loop.defined and leaf not in motion.steady and leaf not in motion.gathering
 
     def _small(self, leaf: Value, bits: int) -> None:
         self.leaves[leaf] = min(bits, self.leaves.get(leaf, bits))

@@ -18,7 +18,7 @@ from jitcore.ir.types import BOOL, INT, ArrayType, ListType, ScalarType
 from jitcore.ops.op import UNDER
 from jitcore.ops.table import OPS
 from jitcore.passes import dce
-from jitcore.passes.bounds import Bounds, Counter, counter_of
+from jitcore.passes.bounds import WATCHED, Bounds, Counter, counter_of
 from jitcore.passes.drift import Motion, never_negative
 from jitcore.passes.gates import Gate
 from jitcore.passes.loops import Copy, Loop, Repair, goto, innermost, jump, predecessors, redirect
@@ -93,11 +93,13 @@ class _Version:
     def make(self) -> int:
         saved = 0
         size = 0
+        above = dominators(self.graph)
         for block in self.loop.blocks:
+            branched = any(block not in above[latch] for latch in self.loop.latches)
             for node in block.nodes:
                 size += 1
                 if node.op == "poll" or (node.exit is not None and (
-                        self.bounds.settles(node) or self._told_by_result(node))):
+                        self.bounds.settles(node, branched) or self._told_by_result(node))):
                     saved += 1
         if size > NODES_A_TEST * saved or any(isinstance(v.type, (ArrayType, ListType)) for v in self._leaving()):
             return 0
@@ -134,10 +136,37 @@ class _Version:
             fewer = graph.add(inner, "idx", (left, one), INT, fn="sub", line=line).result
             assert fewer is not None
             step = (fewer,)
-        stored: dict[Block, bool] = {head: False}
+        self._watch(copy, inner, line)
+        stored = self._stored()
+        self.sinks: dict[Block, dict[Value, None]] = {}
         for block in loop.blocks:
             self._block(copy, block, stored)
         self._ends(copy, front, step)
+
+    def _watch(self, copy: Copy, inner: Block, line: int) -> None:
+        """Goes back where a number that the trip begins with is not small."""
+        for value in self.bounds.watched:
+            sides: list[Value] = []
+            for fn, bound in (("le", 1 << WATCHED), ("ge", -1 << WATCHED)):
+                limit = self.graph.add(inner, "const", (), INT, value=bound, line=line).result
+                assert limit is not None
+                side = self.graph.add(inner, "py", (copy.values[value], limit), BOOL, fn=fn, line=line).result
+                assert side is not None
+                sides.append(side)
+            small = self.graph.add(inner, "py", tuple(sides), BOOL, fn="and", line=line).result
+            assert small is not None
+            self.graph.add(inner, "check", (small,), None, exit=self.retry, line=line)
+
+    def _stored(self) -> dict[Block, bool]:
+        """Whether a trip may have stored something when it comes to each block."""
+        found = {self.loop.head: False}
+        for block in self.loop.blocks:
+            assert block.terminator is not None
+            behind = found[block] or any(node.op == "store" for node in block.nodes)
+            for target, _ in block.terminator.targets:
+                if target in self.loop.inside and target is not self.loop.head:
+                    found[target] = found.get(target, False) or behind
+        return found
 
     def _asks_under(self) -> Value | None:
         """Whether underflow is asked for, computed once, in the entry block; ``None`` if that makes no difference."""
@@ -151,8 +180,8 @@ class _Version:
 
     def _block(self, copy: Copy, block: Block, stored: dict[Block, bool]) -> None:
         """Copies the nodes of ``block``, less what the gate has settled."""
-        into, behind = copy.blocks[block], stored.get(block, False)
-        sinks: dict[Value, None] = {}
+        into, behind = copy.blocks[block], stored[block]
+        sinks = {} if behind else self.sinks.get(block, {})
 
         def look(line: int) -> None:
             if sinks:
@@ -180,12 +209,20 @@ class _Version:
                 for k in _SPREADING.get(new.attrs["op"], ()):
                     if told:
                         sinks.pop(new.operands[k], None)
+            if new.op == "py" and new.exit == self.retry and new.attrs["fn"] in ("int", "round"):
+                weak = new.operands[0].node             # exits unless its operand is finite
+                if weak is not None and weak.op == "unbox":
+                    sinks.pop(weak.operands[0], None)
             if told and new.result is not None:
                 sinks[new.result] = None
         assert block.terminator is not None
+        for target, args in block.terminator.targets:       # what is handed on is looked at where it ends up
+            if len(block.terminator.targets) == 1 and not stored.get(target, True):
+                for param, arg in zip(target.params, copy.all(args)):
+                    if arg in sinks:
+                        sinks.pop(arg)
+                        self.sinks.setdefault(target, {})[copy.values[param]] = None
         look(block.terminator.line)
-        for target, _ in block.terminator.targets:
-            stored[target] = stored.get(target, False) or behind
 
     def _settled(self, copy: Copy, node: Node, into: Block, settled: str) -> None:
         """A node whose check always holds in the copy."""
@@ -213,6 +250,13 @@ class _Version:
         home = {value: block for block in loop.blocks for value in [*block.params, *(
             node.result for node in block.nodes if node.result is not None)]}
         places: dict[Block, dict[Value, Value]] = {}
+        latch = front
+        if sum(target is self.gate_block for block in loop.blocks if block.terminator is not None
+               for target, _ in block.terminator.targets) > 1:      # one way back: LLVM makes two loops of two
+            latch = graph.new_block()
+            params = tuple(graph.add_param(latch, param.type) for param in loop.head.params)
+            jump(latch, front, (*params, *step))
+            step = ()
         for block in loop.blocks:
             end, into = block.terminator, copy.blocks[block]
             assert end is not None
@@ -223,7 +267,7 @@ class _Version:
             new = Terminator(end.kind, exit, None if end.cond is None else copy.all((end.cond,))[0], [], end.line)
             for k, (target, args) in enumerate(end.targets):
                 if target is self.gate_block:
-                    new.targets.append((front, (*copy.all(args), *step)))
+                    new.targets.append((latch, (*copy.all(args), *step)))
                 elif target in loop.inside:
                     new.targets.append((copy.blocks[target], copy.all(args)))
                 else:

@@ -321,3 +321,26 @@ def through_calls(a: Any, b: Any) -> Any:
 def test_stores_in_inlined_calls() -> None:
     check(through_calls, lambda: (np.arange(6.0), np.ones(6)))
     check(through_calls, lambda: (np.array([1e308] * 6), np.array([1e308] * 6)), native=None)
+
+
+def scaled(a: Any, b: Any, s: Any) -> Any:
+    a *= s
+    b[:] = a + s
+    a[1:] -= b[:-1] * s
+    return a, b
+
+
+@pytest.mark.parametrize("mode", ["warn", "raise"])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_large_arrays(stride: int, mode: Any) -> None:
+    """Enough elements that few operations are done twice and not through memory of their own."""
+    for last in (1.0, 1e308, np.nan, np.inf):
+        def make(last: float = last) -> tuple[Any, ...]:
+            a = np.linspace(1, 2, 200_000 * stride)[::stride]
+            a[-1] = last
+            return a, np.zeros_like(a), 3.0
+
+        with np.errstate(all=mode, under="ignore"):
+            check(scaled, make, native=None)
+            if last == 1.0:
+                check(scaled, make)

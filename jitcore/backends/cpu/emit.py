@@ -48,6 +48,7 @@ _HELPERS: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
     "jc_mixed_zeros": (I32, (PTR, PTR, I64, I64, PTR, I64, I64)),
     "jc_sum_reports": (I32, (PTR, PTR, I64, I64, I64)),
     "jc_underflow_asked": (I32, ()),
+    "jc_odd_result": (I32, (ir.DoubleType(), ir.DoubleType(), ir.DoubleType(), ir.DoubleType(), I32)),
     "jc_bitgen": (PTR, (PTR,)),
     "jc_scatter": (VOID, (PTR, PTR, I64, I64, PTR, PTR, I64, I64)),
     "jc_overlap": (I32, (PTR, PTR, I64, PTR, PTR, I64, I64, PTR)),
@@ -145,6 +146,8 @@ def volatile_load(b: ir.IRBuilder, pointer: ir.Value, kind: ir.Type) -> ir.Value
 
 def word(b: ir.IRBuilder, base: ir.Value, index: int) -> ir.Value:
     """The address of 64-bit word ``index``."""
+    if index == 0:
+        return base
     return b.gep(base, [i64(index)], source_etype=I64)
 
 

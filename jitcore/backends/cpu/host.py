@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
-from functools import reduce as fold
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 
 from jitcore import _core
-from jitcore.backends.cpu.emit import I32, I64, PTR, advance, i32, i64, volatile_load, word
+from jitcore.backends.cpu.emit import I32, I64, PTR, advance, element, i32, i64, volatile_load, word
 from jitcore.backends.cpu.frame import FLAGS, STRIDES, Arr, Frame
 from jitcore.backends.cpu.lists import Lists
-from jitcore.backends.cpu.loops import Unsupported, call_loop, emit_cast, emit_report, lowering_of, parts_of
-from jitcore.backends.scalar import LLVMBuilder
+from jitcore.backends.cpu.loops import Unsupported, call_loop, emit_cast, lowering_of, parts_of
+from jitcore.backends.cpu.reports import Reports
 from jitcore.ir.graph import Node, Value
 from jitcore.ir.types import FLOAT, INT, ArrayType, ObjectType, ScalarType
 from jitcore.kernels.reductions import axes_of
@@ -82,6 +81,12 @@ class Host:
             raw = b.select(b.icmp_signed(">" if fn == "max" else "<", x, y), x, y)
         elif fn == "satsub":
             raw = b.select(b.icmp_signed(">", x, y), b.sub(x, y), i64(0))
+        elif fn in ("floordiv", "mod") and _is_power(y):
+            bits = y.constant.bit_length() - 1
+            raw = b.ashr(x, i64(bits)) if fn == "floordiv" else b.and_(x, i64(y.constant - 1))
+        elif fn == "mod":
+            rest = b.srem(x, y)
+            raw = b.select(b.icmp_signed("<", rest, i64(0)), b.add(rest, y), rest)
         elif fn == "floordiv":
             quotient, rest = b.sdiv(x, y), b.srem(x, y)
             raw = b.sub(quotient, b.zext(b.icmp_signed("<", rest, i64(0)), I64))
@@ -124,53 +129,8 @@ class Host:
             return frame.scalar.load(canonical(sig[-1]), out)
         if node.exit is not None and op.reports_for(sig):
             under = "under" in op.reports_for(sig) and "under" in node.attrs.get("reports", ("under",))
-            self._look(result, args, node.exit, under, node, op)
+            Reports(self.frame).look(result, args, node.exit, under, node, op)
         return result
-
-    def _look(self, result: Scalar, args: list[Scalar], exit: int, under: bool, node: Node,
-              op: Op | None = None) -> None:
-        """Takes the exit if there is a report.  One comparison sorts out the usual results: finite, and not tiny
-        where that matters (a sum that is subnormal is exact)."""
-        frame, b, s = self.frame, self.frame.b, self.frame.scalar
-        name = op.name if op is not None else ""
-        parts = [p for p in parts_of(s, result) if p.dtype in FLOATS]
-        if not parts:
-            return
-        kind = parts[0].dtype
-        tiny = under and not (name in ("add", "subtract") and kind in "fd")
-        usual = fold(s.and_, [_normal(s, p) if tiny else s.cmp("<", s.fabs(p), s.const(kind, float("inf")))
-                              for p in parts])
-        look, fine = frame.function.append_basic_block("odd"), frame.function.append_basic_block("usual")
-        frame.branch(s.not_(usual).raw, look, fine)
-        frame.move_to(look)
-        report = emit_report(s, name, result, args, op, node.attrs.get("sig", ""), node.attrs.get("quiet", 0))
-        if report is not None:
-            frame.leave_if(report, exit)
-        if tiny:
-            zeros = args if name == "multiply" else args[:1] if name in ("divide", "true_divide") else []
-            if len(parts) == 1 and zeros:           # a product with zero is exact
-                rest = frame.function.append_basic_block("rest")
-                exact = fold(s.or_, [s.cmp("==", a, s.const(a.dtype, 0)) for a in zeros])
-                b.cbranch(exact.raw, fine, rest)
-                frame.move_to(rest)
-            self._underflow(result, exit)
-        b.branch(fine)
-        frame.move_to(fine)
-
-    def _underflow(self, result: Scalar, exit: int) -> None:
-        """Takes the exit if the result may have been rounded below the normal numbers and errstate asks for that."""
-        frame, b, s = self.frame, self.frame.b, self.frame.scalar
-        parts = [p for p in parts_of(s, result) if p.dtype in FLOATS]
-        if not parts:
-            return
-        least = {"e": 2.0**-14, "f": 2.0**-126, "d": 2.0**-1022}[parts[0].dtype]
-        tiny = fold(s.or_, [s.cmp("<", s.fabs(p), s.const(p.dtype, least)) for p in parts])
-        look, fine = frame.function.append_basic_block("tiny"), frame.function.append_basic_block("fine")
-        frame.branch(tiny.raw, look, fine)
-        frame.move_to(look)
-        frame.leave_if(b.icmp_unsigned("!=", frame.helper("jc_underflow_asked"), i32(0)), exit)
-        b.branch(fine)
-        frame.move_to(fine)
 
     def _do_cast(self, node: Node) -> Scalar:
         frame, x, dtype = self.frame, self.frame.number(node.operands[0]), canonical(node.attrs["dtype"])
@@ -186,7 +146,7 @@ class Host:
                 fits = frame.b.icmp_signed(">=", x.raw, i64(0))
             frame.leave_if(frame.b.not_(fits), node.exit or 0)
         if node.exit is not None and dtype in "efFD" and x.dtype not in "?":
-            self._look(result, [x], node.exit, "under" in node.attrs.get("reports", ("under",)), node)
+            Reports(self.frame).look(result, [x], node.exit, "under" in node.attrs.get("reports", ("under",)), node)
         return result
 
     # -- shapes -----------------------------------------------------------------------------------
@@ -226,10 +186,14 @@ class Host:
         self.frame.leave_if(self.frame.b.not_(self.frame.number(node.operands[0]).raw), node.exit or 0)
 
     def _do_finite(self, node: Node) -> None:
+        """``x - x`` is 0 for a finite number and NaN for any other: a sum of such differences tells about all."""
         s = self.frame.scalar
+        sums: dict[str, Scalar] = {}
         for part in (p for x in self._numbers(node) for p in parts_of(s, x)):
-            finite = s.cmp("<", s.fabs(part), s.const(part.dtype, float("inf")))
-            self.frame.leave_if(s.not_(finite).raw, node.exit or 0)
+            nothing = s.sub(part, part)
+            sums[part.dtype] = s.add(sums[part.dtype], nothing) if part.dtype in sums else nothing
+        for found in sums.values():
+            self.frame.leave_if(s.isnan(found).raw, node.exit or 0)
 
     def _do_asks_under(self, node: Node) -> Scalar:
         b = self.frame.b
@@ -255,6 +219,11 @@ class Host:
         return Arr(node.result.type, None, advance(frame.b, base.data, offset), dims, steps, base.base)
 
     def _address(self, arr: Arr, indices: list[Value]) -> ir.Value:
+        if arr.strides is None and arr.type.layout == "C" and len(indices) == len(arr.dims) > 0:
+            at = self.frame.length(indices[0])
+            for length, index in zip(arr.dims[1:], indices[1:]):
+                at = self.frame.b.add(self.frame.b.mul(at, length), self.frame.length(index))
+            return element(self.frame.b, arr.data, at, canonical(arr.type.dtype.char))
         b, offset = self.frame.b, i64(0)
         for step, index in zip(self.frame.strides_of(arr), indices):
             offset = b.add(offset, b.mul(step, self.frame.length(index)))
@@ -447,12 +416,10 @@ class Host:
         return Scalar("l", number)
 
 
-def _normal(s: LLVMBuilder, x: Scalar) -> Scalar:
-    """Whether a float is neither zero, subnormal, infinite nor NaN."""
-    kind, one, most = {"e": ("H", 1 << 10, 30 << 10), "f": ("I", 1 << 23, 254 << 23),
-                       "d": ("L", 1 << 52, 2046 << 52)}[x.dtype]
-    bits = s.and_(s.bits(x, kind), s.const(kind, (1 << (8 * ITEMSIZE[x.dtype] - 1)) - 1))
-    return s.cmp("<", s.sub(bits, s.const(kind, one)), s.const(kind, most))
+def _is_power(y: ir.Value) -> bool:
+    """Whether a divisor is a constant power of two."""
+    return isinstance(y, ir.Constant) and isinstance(y.constant, int) and y.constant > 0 and not (
+        y.constant & y.constant - 1)
 
 
 def strictly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

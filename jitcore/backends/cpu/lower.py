@@ -45,6 +45,8 @@ class _Lowering:
         self.heads: dict[Block, ir.Block] = {}
         self.phis: dict[Block, list[list[ir.Value]]] = {}
         self.slots: dict[Value, int] = {}
+        #: Where code goes on that has met something unusual: slow versions of loops.
+        self.rare = {exit.target for exit in frame.graph.exits if exit.target is not None}
         self.pending: list[tuple[Block, ir.Block, list[list[ir.Value]]]] = []
 
     def run(self) -> None:
@@ -119,7 +121,10 @@ class _Lowering:
             assert end.cond is not None
             made = frame.made
             sides = [frame.function.append_basic_block(f"{block!r}.to{k}") for k in (0, 1)]
-            frame.b.cbranch(frame.number(end.cond).raw, *sides)
+            branch = frame.b.cbranch(frame.number(end.cond).raw, *sides)
+            rare = [target in self.rare for target, _ in end.targets]
+            if any(rare):
+                branch.set_weights([1 if r else 2000 for r in rare])
             for side, (target, args) in zip(sides, end.targets):
                 frame.move_to(side)
                 frame.made = dict(made)

@@ -5,7 +5,8 @@ are read before any that they share memory with is written.  Only ``backends.cpu
 
 The ways, chosen at run time by how the target lies to what is read.  Into the target at once: nothing can fail, and the
 target lies as the loop goes and apart from all that is read.  Through a block's buffer: nothing can fail, and each
-element is read at most by its own counterpart.  Else all results go to scratch memory, and from there to the target.
+element is read at most by its own counterpart.  Twice, first to nowhere: the same for few operations on many elements
+that may fail.  Else all results go to scratch memory, and from there to the target.
 """
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from functools import reduce as fold
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.emit import PTR, entry_alloca, i32, i64
+from jitcore.backends.cpu.emit import PTR, entry_alloca, i32, i64, word
 from jitcore.backends.cpu.frame import Arr
 from jitcore.backends.cpu.kernelcall import KernelCall
 from jitcore.backends.cpu.loops import BLOCK
@@ -23,6 +24,8 @@ from jitcore.ops.builder import ITEMSIZE
 _NULL = ir.Constant(PTR, None)
 #: The bit of jc_overlap for any overlap but that of an array with itself.
 _PARTIAL = 2
+#: Operations that are cheap to do twice, and the bytes from which memory counts more than they do.
+_FEW, _LARGE = 3, 1 << 20
 
 
 class StoreCall(KernelCall):
@@ -46,19 +49,22 @@ class StoreCall(KernelCall):
         fill = code.fill()
         quiet = not (code.reports or code.bails)
         where = entry_alloca(frame.function, PTR, 1)
-        in_scratch = b.icmp_unsigned("!=", b.and_(overlap, i32(_PARTIAL)), i32(0)) if quiet else ir.Constant(
-            ir.IntType(1), 1)
-        if quiet:
-            b.store(self._at_once(target, overlap), where)
-            with b.if_then(in_scratch):
-                b.store(frame.scratch(b.mul(total, i64(size)), self.exit), where)
-        else:
+        in_scratch = b.icmp_unsigned("!=", b.and_(overlap, i32(_PARTIAL)), i32(0))
+        twice: ir.Value = ir.Constant(ir.IntType(1), 0)
+        if not quiet:
+            if self._is_cheap():
+                twice = b.and_(b.not_(in_scratch), b.icmp_signed(">", b.mul(total, i64(size)), i64(_LARGE)))
+            in_scratch = b.not_(twice)
+        b.store(self._at_once(target, overlap) if quiet else _NULL, where)
+        with b.if_then(in_scratch):
             b.store(frame.scratch(b.mul(total, i64(size)), self.exit), where)
         memory = b.load(where, typ=PTR)
         targets = [memory]
         for index in code.targets[1:]:
             targets.append(entry_alloca(frame.function, ir.IntType(8), BLOCK * ITEMSIZE[kernel.body[index].dtype]))
         state, dims = self._state(strides, targets, target)
+        place = word(b, state, code.state_words() - 3)      # without it the results go nowhere
+        b.store(b.select(twice, _NULL, target.data), place)
         if code.reports:
             frame.helper("jc_reports_clear")
         bits = frame.helper("jc_blocks", fill, state, i64(self.nd), dims, self._most(memory))
@@ -66,6 +72,9 @@ class StoreCall(KernelCall):
             frame.leave_if(b.icmp_unsigned("!=", bits, i32(0)), self.exit)
         if code.reports:
             self._look(False, targets, total, state, dims, None)
+        with b.if_then(twice):
+            b.store(target.data, place)
+            frame.helper("jc_blocks", fill, state, i64(self.nd), dims, self._most(memory))
         with b.if_then(in_scratch):
             forward = kernel.layout != "F" or self.nd < 2
             ordered = frame.strides_of(target)
@@ -73,6 +82,11 @@ class StoreCall(KernelCall):
                          frame.words(self.dims if forward else self.dims[::-1]),
                          frame.words(ordered if forward else ordered[::-1]), i64(0), total)
         frame.add_to_counter(3)
+
+    def _is_cheap(self) -> bool:
+        """Whether computing all results twice costs less than writing them to memory of their own."""
+        work = sum(instr.kind in ("ew", "cast") for instr in self.kernel.body)
+        return work <= _FEW and not self.code.blocked and len(self.code.targets) == 1
 
     def _leave_if_crossing(self, overlap: ir.Value, step: ir.Value, strides: dict[int, list[ir.Value]]) -> None:
         """NumPy copies one axis onto one that overlaps it in place, from one end; with different strides in one
