@@ -182,11 +182,15 @@ class _Version:
         """Copies the nodes of ``block``, less what the gate has settled."""
         into, behind = copy.blocks[block], stored[block]
         sinks = {} if behind else self.sinks.get(block, {})
+        put_off: list[Node | None] = [None] if sinks else []
 
         def look(line: int) -> None:
-            if sinks:
+            if len(put_off) == 1 and put_off[0] is not None and put_off[0].result in sinks:
+                self._own_look(put_off[0])          # costs no more, and infinities that are no report stay here
+            elif sinks:
                 self.graph.add(into, "finite", tuple(sinks), None, exit=self.retry, line=line)
-                sinks.clear()
+            sinks.clear()
+            put_off.clear()
 
         for node in block.nodes:
             if node.op == "poll":
@@ -204,7 +208,7 @@ class _Version:
             told = exit is not None and not behind and self._told_by_result(node)
             new = copy.node(node, into, None if told else exit)
             if new.op in ("ew", "cast") and new.exit is not None:
-                new.attrs["reports"] = ("divide", "over", "invalid")
+                self._own_look(new, new.exit)
             if new.op == "ew":
                 for k in _SPREADING.get(new.attrs["op"], ()):
                     if told:
@@ -215,6 +219,7 @@ class _Version:
                     sinks.pop(weak.operands[0], None)
             if told and new.result is not None:
                 sinks[new.result] = None
+                put_off.append(new)
         assert block.terminator is not None
         for target, args in block.terminator.targets:       # what is handed on is looked at where it ends up
             if len(block.terminator.targets) == 1 and not stored.get(target, True):
@@ -223,6 +228,11 @@ class _Version:
                         sinks.pop(arg)
                         self.sinks.setdefault(target, {})[copy.values[param]] = None
         look(block.terminator.line)
+
+    def _own_look(self, node: Node, exit: int | None = None) -> None:
+        """Lets ``node`` look at its own reports; that of underflow is the gate's."""
+        node.exit = self.retry if exit is None else exit
+        node.attrs["reports"] = ("divide", "over", "invalid")
 
     def _settled(self, copy: Copy, node: Node, into: Block, settled: str) -> None:
         """A node whose check always holds in the copy."""
