@@ -69,11 +69,14 @@ def on_miss(func: FunctionType, code: CodeType, unit: int, locals: tuple[object,
 
 def _is_due(record: Record, unit: int) -> bool:
     """Whether a miss at ``unit`` is worth a compilation: the first ones are; where states never repeat, ever fewer,
-    each after twice as many misses as the one before."""
+    each after twice as many misses as the one before; and so after each second that the code has taken already."""
     made = record.made.get(unit, 0)
+    patience = int(record.compile_seconds / config.COMPILE_SECONDS)
     if made >= config.MAX_REGIONS_PER_ENTRY:
+        patience += made - config.MAX_REGIONS_PER_ENTRY + 6
+    if patience > 0:
         asked = record.asked[unit] = record.asked.get(unit, 0) + 1
-        if asked < 2 ** min(made - config.MAX_REGIONS_PER_ENTRY + 6, 62):
+        if asked < 2 ** min(patience, 62):
             return False
     record.made[unit] = made + 1
     return True
