@@ -17,7 +17,7 @@ def test_limits():
     assert compare_all() > 500
 
 
-@pytest.mark.parametrize("level", ["0", "1", "2"])
+@pytest.mark.parametrize("level", ["0", "1", "3"])
 def test_limits_at_a_lower_level(level):
     done = subprocess.run([sys.executable, "-m", "tests.parity.limits"], cwd=ROOT, capture_output=True, text=True,
                           timeout=200, env={**os.environ, "JITCORE_OPTIMISE": level})
