@@ -30,7 +30,7 @@ static const struct { const char *name; int items; } KINDS[] = {     /* items: h
 /* May an item of such an object be NULL? */
 static bool may_lack(int kind)
 {
-    return kind == B_CELL || kind == B_FREE || kind == B_FUNCTION;
+    return kind == B_CELL || kind == B_FREE || kind == B_FUNCTION || kind == B_EITHER;
 }
 
 typedef struct {
@@ -301,7 +301,7 @@ static PyObject *assemble(int kind, PyObject **items, int n, PyObject *own)
     case B_EITHER:
         for (int i = 0; i < n; i += 2) {
             if (items[i] == Py_True) {
-                return Py_NewRef(items[i + 1]);
+                return Py_XNewRef(items[i + 1]);
             }
         }
         return NULL;        /* unbound: no exception */

@@ -284,3 +284,11 @@ def test_ways_are_native():
     after = jitcore.stats()
     assert after.native_calls == before.native_calls + 1 and after.leaves == before.leaves
     assert after.compiles == before.compiles
+
+
+def test_dead_locals_make_no_regions():
+    """Behind a site the frame may have any of its dead locals: one region serves all such states."""
+    run = jitcore.accelerate(fresh_copy(breaks_and_continues))
+    before = jitcore.stats()
+    run(40, Watch(-1))
+    assert jitcore.stats().compiles - before.compiles <= 2      # from the entry on, and from behind the site on
