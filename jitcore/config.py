@@ -42,6 +42,8 @@ def variable(name: str) -> str:
 
 
 #: Limits of the compiler: what bounds compile time and memory.
+#: A function's compilations come at once as long as they took less than this together; then they have to be asked for.
+COMPILE_SECONDS = 1.0
 MAX_REGIONS_PER_ENTRY = 64
 MAX_REGIONS_PER_CODE = 512
 

@@ -70,7 +70,7 @@ def trace_region(snapshot: Snapshot) -> Trace | Refusal:
             machine.close()
         if len(builder.graph.exits) == 1:       # nothing but the restart
             raising = next(iter(machine.raising.items()), None)
-            if raising is None or len(cuts) >= MAX_RESTARTS:
+            if raising is None or raising[0] in cuts or len(cuts) >= MAX_RESTARTS:
                 return Refusal(REASONS["restarts"], line, builder.guards, builder.sources)
             cuts[raising[0]] = raising[1]
             continue

@@ -117,6 +117,7 @@ class Repair:
         self.graph, self.loop, self.places = graph, loop, places
         self.sources = predecessors(graph)
         self.reached = set(reverse_postorder(graph))
+        self.gotos = _gotos(graph, self.reached)
         self.at: dict[tuple[Value, Block], Value] = {}
         self.same: dict[Value, Value] = {}
 
@@ -166,7 +167,9 @@ class Repair:
             return self.at[key]
         param = self.at[key] = self.graph.add_param(block, value.type, value.shape)
         found = {source: self.read(value, source) for source in sources}
-        several = {self.resolve(v) for v in found.values()} - {param}
+        # Nothing that a fast version may go back from changes what was defined before it: one block speaks for all.
+        back = {index: self.read(value, block) for index, block in self.gotos.get(block, {}).items()}
+        several = {self.resolve(v) for v in (*found.values(), *back.values())} - {param}
         if len(several) == 1:               # no choice: the parameter is not needed
             block.params.remove(param)
             self.at[key] = self.same[param] = several.pop()
@@ -176,6 +179,8 @@ class Repair:
             source.terminator.targets = [
                 (target, (*args, found[source]) if target is block else args)
                 for target, args in source.terminator.targets]
+        for index, other in back.items():
+            self.graph.exits[index].values += (other,)
         return param
 
     def resolve(self, value: Value) -> Value:
@@ -192,6 +197,17 @@ class Repair:
                 node.operands = tuple(map(self.resolve, node.operands))
         for exit in self.graph.exits:
             exit.values = tuple(map(self.resolve, exit.values))
+
+
+def _gotos(graph: Graph, reached: set[Block]) -> dict[Block, dict[int, Block]]:
+    """The ``goto`` exits to each block, with a block that takes them."""
+    found: dict[Block, dict[int, Block]] = {}
+    for block in graph.blocks:
+        for node in block.nodes if block in reached else ():
+            target = None if node.exit is None else graph.exits[node.exit].target
+            if node.exit is not None and target is not None:
+                found.setdefault(target, {}).setdefault(node.exit, block)
+    return found
 
 
 def jump(block: Block, target: Block, args: tuple[Value, ...], line: int = 0) -> None:

@@ -21,7 +21,7 @@ from jitcore import _core, config, pipeline
 from jitcore.errors import REASONS
 from jitcore.frontend.snapshot import Refusal, Snapshot
 from jitcore.pipeline import Stages
-from jitcore.runtime import misses, signals
+from jitcore.runtime import misses
 from jitcore.runtime.records import Entry, Record, codes_apart, find_record, marked_functions, record_of
 
 _lock = threading.Lock()
@@ -55,8 +55,7 @@ def on_miss(func: FunctionType, code: CodeType, unit: int, locals: tuple[object,
         varying |= misses.texts_that_vary(known, snapshot)
         snapshot.varying = frozenset(varying)
         try:
-            with signals.put_off():
-                return _compile(record, snapshot, known)
+            return _compile(record, snapshot, known)
         except Exception as error:
             if config.strict or is_foreign(error):
                 raise
@@ -69,11 +68,14 @@ def on_miss(func: FunctionType, code: CodeType, unit: int, locals: tuple[object,
 
 def _is_due(record: Record, unit: int) -> bool:
     """Whether a miss at ``unit`` is worth a compilation: the first ones are; where states never repeat, ever fewer,
-    each after twice as many misses as the one before."""
+    each after twice as many misses as the one before; and so after each second that the code has taken already."""
     made = record.made.get(unit, 0)
+    patience = int(record.compile_seconds / config.COMPILE_SECONDS)
     if made >= config.MAX_REGIONS_PER_ENTRY:
+        patience += made - config.MAX_REGIONS_PER_ENTRY + 6
+    if patience > 0:
         asked = record.asked[unit] = record.asked.get(unit, 0) + 1
-        if asked < 2 ** min(made - config.MAX_REGIONS_PER_ENTRY + 6, 62):
+        if asked < 2 ** min(patience, 62):
             return False
     record.made[unit] = made + 1
     return True

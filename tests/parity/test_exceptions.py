@@ -449,3 +449,18 @@ def test_handlers_leave_no_exception_behind():
             same(fast(X, -1)[0], X * 1)
             assert isinstance(sys.exc_info()[1], KeyError)
     assert sys.exc_info()[1] is None
+
+
+def test_only_a_handler_that_raises_again():
+    """A trace in which nothing but a certain exception is left ends, and so does the call."""
+    def func(a, n):
+        s = 0
+        try:
+            s = 2 % s
+        except IndexError:
+            s = 1
+        finally:
+            a[0] += 1
+        return s
+
+    check(func, lambda: (np.zeros(3), 2), native=None)
