@@ -132,7 +132,6 @@ class Machine:
                 self.step()
                 if self._ended or self.meeting.stops(self.depth < depth):
                     break
-        self.meeting.dead.resolve()
 
     def close(self) -> None:
         """Let go of the snapshot's objects: nothing that is kept refers to this machine, nor it to itself."""
