@@ -154,7 +154,13 @@ def get_iter(m: Machine, instr: Instr) -> None:
         if runtime and _may_stay(m) is None:
             raise Leaves("a loop on run-time values")
         loop = iteration.loop_iterator(m, value) if runtime else None
-        m.frame.push(loop if loop is not None else iteration.iterate(m, value))
+        if loop is None:
+            unrolled = iteration.iterate(m, value)
+            if isinstance(unrolled, Iterator):
+                _check_unrolled(m, len(unrolled.items) - unrolled.position)
+            m.frame.push(unrolled)
+        else:
+            m.frame.push(loop)
     except Raises:
         raise
     except Unsupported as error:
@@ -177,10 +183,24 @@ def _stays(m: Machine, value: Range) -> bool:
         trips = len(known_range(value))
     except Unsupported:
         return True
+    return trips > MAX_TRIPS or trips * _size(m, code, first)[0] > MAX_UNROLLED
+
+
+def _size(m: Machine, code: Code, first: int) -> tuple[int, bool]:
+    """What a trip of the loop at ``first`` counts in instructions, and whether there are loops in it."""
     facts = m.meeting.facts_of(code)
     last = facts.loops.get(first, first)
     inner = any(first < other <= last for other in facts.loops)
-    return trips > MAX_TRIPS or trips * (last - first) * (4 if inner else 1) > MAX_UNROLLED
+    return (last - first) * (4 if inner else 1), inner
+
+
+def _check_unrolled(m: Machine, trips: int) -> None:
+    """Raises ``Leaves`` where unrolling would repeat loops all too often."""
+    found = loop_ahead(m, m.frame.stack)
+    if found is not None:
+        size, inner = _size(m, *found)
+        if inner and trips * size > MAX_UNROLLED:
+            raise Leaves("a loop with loops in it that is too long to be unrolled")
 
 
 @handles("FOR_ITER")

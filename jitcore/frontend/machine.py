@@ -47,6 +47,7 @@ from jitcore.ir.graph import Block, Exit, Terminator, Value
 MAX_PATHS = 400             # branches on run-time values
 MAX_TRIPS = 32              # of an unrolled loop
 MAX_INSTRUCTIONS = 20_000   # of one trace
+MAX_BLOCKS = 600            # of its graph
 MAX_PINS = 8                # values that decide types, guarded
 
 
@@ -155,7 +156,7 @@ class Machine:
                     self.state.checkpoint is None or self.state.checkpoint.exit == 0):
                 self.state.checkpoint = take(self.state)
         try:
-            if self._steps > MAX_INSTRUCTIONS:
+            if self._steps > MAX_INSTRUCTIONS or len(self.builder.graph.blocks) > MAX_BLOCKS:
                 raise Refused(REASONS["budget"], frames[0].instr.line, "budget")
             handler = HANDLERS.get(instr.op)
             if handler is None:
