@@ -106,8 +106,8 @@ class Meeting:
         self._waiting.append(_Waiting(block, state, False, split))
 
     def next(self) -> tuple[Block, State] | None:
-        """The path to go on with.  In regions with loops the one furthest back, so that paths meet.  None where all have
-        ended: then what exits hand back is complete."""
+        """The path to go on with.  In regions with loops the one furthest back, so that paths meet.  None where all
+        have ended: then what exits hand back is complete."""
         while self._waiting:
             first = min(self._waiting, key=lambda w: _progress(w.state)) if self.merges else self._waiting[-1]
             self._waiting.remove(first)
