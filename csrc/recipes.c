@@ -18,18 +18,19 @@
 
 enum { R_CONST, R_NULL, R_SRC, R_INT, R_FLOAT, R_BOOL, R_COMPLEX, R_OBJECT, R_LIST, R_NUMPY, R_BUILD, R_MEMO, R_REF, R_RANGE };
 enum { B_TUPLE, B_LIST, B_DICT, B_SET, B_SLICE, B_CELL, B_METHOD, B_RANGE, B_ITER, B_FREE, B_LAST, B_ITER_AT,
-       B_REVERSED_AT, B_FLAT_AT, B_ENUMERATE, B_ZIP, B_FUNCTION, B_INSTANCE };
+       B_REVERSED_AT, B_FLAT_AT, B_ENUMERATE, B_ZIP, B_FUNCTION, B_INSTANCE,
+       B_EITHER };
 
 static const struct { const char *name; int items; } KINDS[] = {     /* items: how many, -1 any, -2 pairs, -3 the parts of a function, -4 one and pairs */
     {"tuple", -1}, {"list", -1}, {"dict", -2}, {"set", -1}, {"slice", 3}, {"cell", 1}, {"method", 2}, {"range", 3},
     {"iter", 1}, {"free", 2}, {"last", 2}, {"iter_at", 2}, {"reversed_at", 2}, {"flat_at", 2}, {"enumerate", 2},
-    {"zip", -1}, {"function", -3}, {"instance", -4},
+    {"zip", -1}, {"function", -3}, {"instance", -4}, {"either", -2},
 };
 
 /* May an item of such an object be NULL? */
 static bool may_lack(int kind)
 {
-    return kind == B_CELL || kind == B_FREE || kind == B_FUNCTION;
+    return kind == B_CELL || kind == B_FREE || kind == B_FUNCTION || kind == B_EITHER;
 }
 
 typedef struct {
@@ -95,7 +96,7 @@ static int compile_build(jc_recipe *r, PyObject *spec, int depth)
     Py_ssize_t n = PyTuple_GET_SIZE(items);
     if (kind == n_kinds || n > INT32_MAX || (KINDS[kind].items >= 0 && n != KINDS[kind].items)
         || (KINDS[kind].items == -2 && n % 2 != 0) || (kind == B_FUNCTION && n < JC_FUNCTION_PARTS)
-        || (KINDS[kind].items == -4 && n % 2 == 0)) {
+        || (KINDS[kind].items == -4 && n % 2 == 0) || (kind == B_EITHER && depth > 0)) {
         return bad("cannot build that");
     }
     PyObject *range = kind == B_ITER ? range_items(PyTuple_GET_ITEM(items, 0)) : NULL;
@@ -297,6 +298,13 @@ static PyObject *assemble(int kind, PyObject **items, int n, PyObject *own)
         return jc_cell_of_closure(items[0], items[1], own);
     case B_LAST:
         return Py_NewRef(items[1]);
+    case B_EITHER:
+        for (int i = 0; i < n; i += 2) {
+            if (items[i] == Py_True) {
+                return Py_XNewRef(items[i + 1]);
+            }
+        }
+        return NULL;        /* unbound: no exception */
     case B_INSTANCE:
         return jc_make_instance(items, n);
     case B_ITER_AT: case B_REVERSED_AT:

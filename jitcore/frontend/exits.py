@@ -7,6 +7,7 @@ scalar made inside is boxed once.  Only ``machine`` uses it.
 from __future__ import annotations
 
 from jitcore.frontend.builder import Builder
+from jitcore.frontend.dead import Dead, Pending
 from jitcore.frontend.unseen import Errstate, Handling, LeaveErrstate, Raised, Text
 from jitcore.frontend.values import (
     Abstract,
@@ -110,6 +111,8 @@ class ExitMaker:
     def _make(self, value: Abstract) -> Recipe:
         if isinstance(value, Unbound):
             return NULL
+        if isinstance(value, Dead):
+            return Pending(value)
         if isinstance(value, Cell):
             return self._cell(value)
         if value.source is not None:

@@ -10,13 +10,14 @@ parameters (``matching``).  Used by ``machine`` alone.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import CodeType
 from typing import TYPE_CHECKING
 
 from jitcore.bytecode import Code
 from jitcore.bytecode.liveness import Facts, facts_of
 from jitcore.frontend.adoption import described
+from jitcore.frontend.dead import DeadLocals, Slot
 from jitcore.frontend.lists import learn
 from jitcore.frontend.matching import (
     Place,
@@ -24,13 +25,11 @@ from jitcore.frontend.matching import (
     differences,
     generalise,
     grown_lists,
-    number_type,
     places_of,
-    unlike,
 )
 from jitcore.frontend.snapshot import Loop
 from jitcore.frontend.state import Frame, State
-from jitcore.frontend.values import UNBOUND, Abstract, Iterator, Known, Lazy, LoopIterator
+from jitcore.frontend.values import Abstract, Iterator, Lazy, LoopIterator
 from jitcore.ir.graph import Block
 from jitcore.ir.types import ScalarType
 
@@ -52,23 +51,25 @@ class Relooped(Exception):
 
 @dataclass
 class _Version:
-    """A loop's block: the state in it, its parameters by place, and its number."""
+    """A loop's block: the state in it, its parameters by place, its number, and the dead locals taken out of it."""
 
     block: Block
     state: State
     order: list[Place]
     number: int
+    slots: frozenset[Slot]
 
 
 @dataclass
 class _Waiting:
     """A path that waits: to go on from a branch, or ``parked`` where paths meet.  ``split``: it left another path, and
-    may have come to a loop's first instruction that way."""
+    may have come to a loop's first instruction that way.  ``dead``: the locals taken out of a state that is parked."""
 
     block: Block
     state: State
     parked: bool = False
     split: bool = False
+    dead: dict[Slot, Abstract] = field(default_factory=dict)
 
 
 class Meeting:
@@ -82,6 +83,7 @@ class Meeting:
         self._wanted: dict[tuple[tuple[object, ...], ...], set[Place]] = {}
         self._facts: dict[CodeType, Facts] = {}
         self._numbers = 0
+        self.dead = DeadLocals(m.builder, lambda frame: self.facts_of(frame.code))
 
     @property
     def merges(self) -> bool:
@@ -104,7 +106,8 @@ class Meeting:
         self._waiting.append(_Waiting(block, state, False, split))
 
     def next(self) -> tuple[Block, State] | None:
-        """The path to go on with.  In regions with loops the one furthest back, so that paths meet."""
+        """The path to go on with.  In regions with loops the one furthest back, so that paths meet.  None where all
+        have ended: then what exits hand back is complete."""
         while self._waiting:
             first = min(self._waiting, key=lambda w: _progress(w.state)) if self.merges else self._waiting[-1]
             self._waiting.remove(first)
@@ -116,6 +119,7 @@ class Meeting:
                 if self.stops(False):
                     continue
             return first.block, first.state
+        self.dead.resolve()
         return None
 
     def _leave_loops(self, frame: Frame) -> None:
@@ -128,16 +132,16 @@ class Meeting:
         """The path ``first`` together with those that wait at the same place and fit."""
         group, places = [first], set[Place]()
         for other in list(self._waiting):
-            if not other.parked or _where(other.state) != _where(first.state):
+            if (not other.parked or _where(other.state) != _where(first.state)
+                    or other.dead.keys() != first.dead.keys()):
                 continue
             found = differences(self.m.builder, first.state, other.state)
-            if found is None and self._drop_unlike(first.state, other.state):
-                found = differences(self.m.builder, first.state, other.state)
             if found is not None:
                 group.append(other)
                 places |= found
                 self._waiting.remove(other)
         if len(group) == 1:
+            self.dead.put_back(first.state, first.dead)
             return first.block, first.state
         block, state = self.m.builder.graph.new_block(), first.state.clone()
         order = generalise(self.m.builder, block, state, places)
@@ -150,7 +154,9 @@ class Meeting:
             state.checkpoint = None
         for path in group:
             self.m.builder.block = path.block
+            self.dead.jump(path.block, block, path.dead)
             self.m.jump(block, arguments(self.m.builder, path.state, order))
+        self.dead.enter(block, state, first.dead)
         return block, state
 
     # -- arriving -----------------------------------------------------------------------------------
@@ -161,8 +167,8 @@ class Meeting:
         frame = self.m.frame
         facts = self.facts_of(frame.code)
         if self.merges and (returned or frame.index in facts.joins):
-            self._drop_dead(frame, facts.live[frame.index], -1, self.m.depth == 1)
-            self._waiting.append(_Waiting(self.m.builder.block, self.m.state, True))
+            found = self.dead.take_out(self.m.state)
+            self._waiting.append(_Waiting(self.m.builder.block, self.m.state, True, dead=found))
             return True
         return False
 
@@ -188,37 +194,13 @@ class Meeting:
             return bool(frame.stack) and isinstance(frame.stack[-1], LoopIterator)
         return (frame.code.code, first) in self.m.choices.native
 
-    def _drop_dead(self, frame: Frame, live: int, assigned: int, cheap: bool = False) -> None:
-        """Unbinds locals that nothing reads any more; with ``cheap`` only those that it costs something to keep."""
-        for i in range(frame.code.code.co_nlocals):
-            if assigned >> i & 1 and not live >> i & 1 and not (cheap and _is_cheap(frame.locals[i])):
-                frame.locals[i] = UNBOUND
-
-    def _drop_lacking(self, state: State, frame: Frame, live: int) -> None:
-        """Unbinds locals that nothing reads any more where a version of the loop has none."""
-        for i in range(frame.code.code.co_nlocals):
-            if not live >> i & 1 and state.frame.locals[i] is UNBOUND:
-                frame.locals[i] = UNBOUND
-
-    def _drop_unlike(self, a: State, b: State) -> bool:
-        """Unbinds locals of the region's own frame that nothing reads any more and that are of different kinds."""
-        dropped = False
-        if len(a.frames) == len(b.frames) == 1:
-            live = self.facts_of(a.frame.code).live[a.frame.index]
-            for i in range(a.frame.code.code.co_nlocals):
-                x, y = a.frame.locals[i], b.frame.locals[i]
-                if not live >> i & 1 and unlike(self.m.builder, x, y):
-                    a.frame.locals[i] = b.frame.locals[i] = UNBOUND
-                    dropped = True
-        return dropped
-
     def _enter(self, frame: Frame, facts: Facts) -> None:
         """The running path comes to a loop's first instruction: from outside, or once more."""
         m, first = self.m, frame.index
         self.active = True
         while frame.loops and frame.loops[-1][0] == first:
             frame.loops = frame.loops[:-1]
-        self._drop_dead(frame, facts.live[first], -1, self.m.depth == 1)
+        dead = self.dead.take_out(m.state)
         where = _where(m.state)
         versions = self._versions.setdefault(where, [])
         wanted = self._wanted.setdefault(where, set())
@@ -229,12 +211,14 @@ class Meeting:
             raise Relooped((frame.code.code, first), "storing")
         m.state.stored |= (frame.code.code, first) in m.choices.storing
         for version in reversed(versions):
-            self._drop_lacking(version.state, frame, facts.live[first])
+            if version.slots != dead.keys():
+                continue
             found = differences(m.builder, version.state, m.state)
             if found is None:
                 learn(m, grown_lists(version.state, m.state))
                 continue
             if found <= set(version.order):
+                self.dead.jump(m.builder.block, version.block, dead)
                 m.jump(version.block, arguments(m.builder, m.state, version.order))
                 return
             wanted |= found
@@ -247,9 +231,11 @@ class Meeting:
         self._numbers += 1
         order = generalise(m.builder, block, new, wanted)
         new.checkpoint = None
-        version = _Version(block, new.clone(), order, self._numbers)
+        version = _Version(block, new.clone(), order, self._numbers, frozenset(dead))
         versions.append(version)
+        self.dead.jump(m.builder.block, block, dead)
         m.jump(block, arguments(m.builder, m.state, order))
+        self.dead.enter(block, new, dead)
         new.frame.loops += ((first, version.number),)
         self.wait(block, new)
 
@@ -288,7 +274,3 @@ def _where(state: State) -> tuple[tuple[object, ...], ...]:
     return tuple((frame.code.code, frame.index, frame.loops,
                   tuple(v.position for v in frame.stack if isinstance(v, Iterator))) for frame in state.frames)
 
-
-def _is_cheap(value: Abstract) -> bool:
-    """Whether a local can be kept for nothing: read at entry, known, or a number."""
-    return value.source is not None or isinstance(value, Known) or number_type(value) is not None

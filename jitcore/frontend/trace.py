@@ -9,6 +9,7 @@ from __future__ import annotations
 from types import CellType, CodeType, FunctionType
 
 from jitcore.bytecode import Code, decode
+from jitcore.bytecode.liveness import facts_of
 from jitcore.errors import REASONS
 from jitcore.frontend import handlers  # noqa: F401  (fills the table)
 from jitcore.frontend.builder import UNREAD, Builder, is_empty
@@ -20,7 +21,7 @@ from jitcore.frontend.snapshot import Refusal, Snapshot, Trace
 from jitcore.frontend.state import Frame, State
 from jitcore.frontend.values import UNBOUND, Abstract, Cell, Function, Lazy
 from jitcore.guards.guard import Absent
-from jitcore.guards.sources import CellContent, Closure, Local
+from jitcore.guards.sources import CellContent, Closure, DeadLocal, Local
 
 MAX_RESTARTS = 64
 
@@ -85,7 +86,9 @@ def _cells_without_slot(code: CodeType) -> int:
 
 def _entry_state(snapshot: Snapshot, code: Code, builder: Builder) -> State:
     func = snapshot.func
-    locals = [_slot(snapshot, code, i, builder) for i in range(len(code.names))]
+    live = facts_of(code).live[code.at(snapshot.unit)] if snapshot.unit != 0 else -1
+    locals = [_slot(snapshot, code, i, builder) if live >> i & 1 else Lazy(None, DeadLocal(i, code.names[i]))
+              for i in range(len(code.names))]
     objects = [*snapshot.locals, *snapshot.stack]
     stack = [UNBOUND if obj is snapshot.unbound else Lazy(
         obj, Local(len(code.names) + k), k not in snapshot.shared and sum(o is obj for o in objects) == 1)

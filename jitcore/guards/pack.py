@@ -195,7 +195,7 @@ def pack_guards(guards: Sequence[g.Guard], sources: Sequence[s.Source] = ()) -> 
     """The guard program ``(n_sources, n_words, n_guards, ops)``.
 
     A failing guard is told by its index in ``guards``; ``len(guards)`` stands for a source of ``sources`` that no
-    guard names and that is not there: what an exit hands back unseen must be an object.
+    guard names and that is not there: what an exit hands back unseen must be an object, unless nothing reads it.
     """
     program = _Program(sources)
     for index, guard in enumerate(guards):
@@ -203,7 +203,7 @@ def pack_guards(guards: Sequence[g.Guard], sources: Sequence[s.Source] = ()) -> 
     named = {guard.source for guard in guards}
     for number, source in enumerate(sources):
         program.need(source, len(guards), number)
-        if source not in named:
+        if source not in named and not isinstance(source, s.DeadLocal):
             program.ops.append(("present", len(guards), number))
     return (program.count, program.words, len(guards), tuple(program.ops))
 

@@ -285,7 +285,7 @@ class Program:
                 obj = read(source, frame, versions)
             except Unreadable:
                 return len(self.guards) + 1, None, None
-            if obj is ABSENT and source not in named:
+            if obj is ABSENT and source not in named and not isinstance(source, s.DeadLocal):
                 return len(self.guards) + 1, None, None
             found.append(frame.unbound if obj is ABSENT else obj)
         return 0, words, found

@@ -27,6 +27,11 @@ class Local(Source):
 
 
 @dataclass(frozen=True)
+class DeadLocal(Local):
+    """A local that nothing in the region reads: an exit hands it back, unbound if it was so at entry."""
+
+
+@dataclass(frozen=True)
 class Global(Source):
     """A name looked up in the function's globals, then its builtins."""
 

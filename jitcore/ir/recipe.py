@@ -50,6 +50,8 @@ class Build(Recipe):
     ``'free'`` (an index, and a function or ``Null`` for the region's own: that cell of its closure), ``'last'`` (two
     items: the second, made after the first).
 
+    ``'either'``, for a local alone: in turn a bool and what the local has if that is true; ``Null`` if none is.
+
     Iterators: ``'iter'`` (``iter()`` of one item); ``'iter_at'``, ``'reversed_at'`` and ``'flat_at'`` (a sequence, and
     the index of the next item: its ``iter()``, ``reversed()`` or ``flat`` gone so far); ``'enumerate'`` (an iterator
     and the next number); ``'zip'`` (whether it is strict, then iterators).

@@ -32,7 +32,7 @@ from jitcore.ir.types import BOOL, INT, ArrayType
 _EXIT_KINDS = ("return", "call", "leave", "restart", "goto")
 _BUILD_ITEMS = {"slice": 3, "cell": 1, "method": 2, "range": 3, "iter": 1, "free": 2, "last": 2,
                 "iter_at": 2, "reversed_at": 2, "flat_at": 2, "enumerate": 2}
-_BUILD_KINDS = ("tuple", "list", "dict", "set", "function", "instance", "zip", *_BUILD_ITEMS)
+_BUILD_KINDS = ("tuple", "list", "dict", "set", "function", "instance", "zip", "either", *_BUILD_ITEMS)
 
 
 class InvalidGraph(AssertionError):
@@ -238,6 +238,13 @@ class _Verifier:
             raise self.fail("I9", f"{len(exit.inner)} recipes for {len(exit.frames)} inner frames")
         for recipe in exit_recipes(exit):
             self.recipe(recipe, exit, frozenset())
+            if isinstance(recipe, Build) and recipe.kind == "either":
+                self.either(recipe, exit)
+
+    def either(self, recipe: Build, exit: Exit) -> None:
+        if not recipe.items or len(recipe.items) % 2 or not all(
+                isinstance(flag, FromValue) and exit.values[flag.index].type == BOOL for flag in recipe.items[::2]):
+            raise self.fail("I9", "a choice is made of bools, each with what it stands for")
 
     def recipe(self, recipe: Recipe, exit: Exit, above: frozenset[int]) -> None:
         if isinstance(recipe, FromValue) and not 0 <= recipe.index < len(exit.values):
@@ -257,5 +264,7 @@ class _Verifier:
                 raise self.fail("I9", f"recipe builds a function of {len(recipe.items)} items")
             if recipe.kind == "dict" and len(recipe.items) % 2:
                 raise self.fail("I9", "recipe builds a dict of an odd number of keys and values")
+            if any(isinstance(item, Build) and item.kind == "either" for item in recipe.items):
+                raise self.fail("I9", "a choice that may be nothing inside an object")
             for item in recipe.items:
                 self.recipe(item, exit, above)

@@ -176,6 +176,8 @@ def _build(func: FunctionType, recipe: Recipe, sources: list[Any], values: list[
                 for _ in range(made[1]):
                     next(found)
                 return found
+            if kind == "either":
+                return next((value for flag, value in zip(made[::2], made[1::2]) if flag), NULL)
             if kind == "zip":
                 return zip(*made[1:], strict=made[0])
             makers = {"tuple": tuple, "list": list, "set": set, "iter": lambda v: iter(v[0]),

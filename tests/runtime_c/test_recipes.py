@@ -117,6 +117,16 @@ def test_enumerate_and_zip():
             build((("build", kind, items),))
 
 
+def test_what_may_be_one_thing_or_another_or_nothing():
+    spec = (("build", "either", (("word", 0, "?"), ("word", 2, "d"), ("word", 1, "?"), ("src", 0))), ("word", 2, "d"))
+    for flags, source, wanted in (((1, 0), "x", 2.5), ((0, 1), "x", "x"), ((0, 0), "x", UNBOUND),
+                                  ((0, 1), UNBOUND, UNBOUND)):
+        assert build(spec, (source,), struct.pack("qqd", *flags, 2.5)) == (wanted, 2.5)
+    for wrong in (("build", "tuple", (spec[0],)), ("memo", 0, spec[0]), ("build", "either", (("word", 0, "?"),))):
+        with pytest.raises(ValueError):
+            build((wrong,), ("x",), struct.pack("qqd", 1, 1, 2.5))
+
+
 def test_an_unbound_local_in_a_cell_is_an_empty_cell():
     cell, = build((("build", "cell", (("src", 0),)),), (UNBOUND,))
     with pytest.raises(ValueError):
