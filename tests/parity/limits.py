@@ -147,7 +147,7 @@ def unbound(x, n):
 def unbound_deleted(x, n):
     t = 0.0
     for i in range(8):
-        t += x[i] * n
+        t = x[i] * n + t    # CPython 3.11 may name the line before where a line begins with the name that is unbound
         if i == n:
             del t
     return t
