@@ -7,6 +7,7 @@ Used by ``calls`` and ``attributes``.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -76,7 +77,7 @@ def _check(m: Machine, value: Abstract, condition: str) -> None:
 
 def _copysign(m: Machine, value: Abstract) -> Abstract:
     if isinstance(value, Known):
-        return Known(float(np.copysign(1.0, value.obj)))
+        return Known(math.copysign(1.0, value.obj))  # type: ignore[arg-type]
     return python_ops.apply(m, "math.copysign", Known(1.0), value)
 
 
