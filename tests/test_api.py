@@ -259,3 +259,25 @@ def test_log_variable():
 
 def test_cuda_is_not_imported():
     assert "False" in output_of("import sys, jitcore; print(any(m.startswith('cuda') for m in sys.modules))")
+
+
+def test_explain_names_loops_and_counts_sites(capsys):
+    @jitcore.accelerate
+    def f(a, n):
+        total = 0.0
+        for i in range(n):
+            for x in a:
+                total += x * i
+            if i % 10 == 0:
+                print(total)
+        return total
+
+    f(np.arange(5.0), 50)
+    capsys.readouterr()
+    jitcore.explain(f)
+    first, behind = capsys.readouterr().out.split("behind the call")
+    line = f.__code__.co_firstlineno
+    for text, times in ((first, "1 time"), (behind, "4 times")):
+        assert f"loop in test_api.py:{line + 3}: a range" in text
+        assert f"loop in test_api.py:{line + 4}: array float64[1C]" in text
+        assert f"test_api.py:{line + 7}: a call of print" in text and text.rstrip().endswith(times), text

@@ -13,6 +13,7 @@ from weakref import ref
 
 import numpy as np
 
+from jitcore.frontend.protocol import Unsupported
 from jitcore.frontend.snapshot import Left, Loop
 from jitcore.frontend.values import (
     Abstract,
@@ -238,7 +239,10 @@ class Builder:
             self._prologue.append(Node("writable", (array.value,), {}, 0, self.line))
 
     def const(self, obj: object) -> Value:
-        """A graph constant: weak for a Python number, strong for a NumPy scalar."""
+        """A graph constant: weak for a Python number, strong for a NumPy scalar.  Raises ``Unsupported`` for an int
+        beyond 64 bits."""
+        if type(obj) is int and not -2**63 <= obj < 2**63:
+            raise Unsupported("an int beyond 64 bits")
         kind = parse_type(type(obj).__name__) if type(obj) in (bool, int, float, complex) else strong(obj.dtype)  # type: ignore[attr-defined]
         return self.emit("const", (), kind, value=obj)
 

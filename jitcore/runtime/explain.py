@@ -14,7 +14,7 @@ import numpy as np
 
 from jitcore import pipeline
 from jitcore.errors import REASONS
-from jitcore.frontend.snapshot import Refusal, Trace
+from jitcore.frontend.snapshot import Left, Refusal, Trace
 from jitcore.guards import explain as guard_text
 from jitcore.kernels.ir import COMPUTING, Kernel
 from jitcore.pipeline import Stages
@@ -83,10 +83,22 @@ def _region(stages: Stages, entry: Entry | None) -> list[str]:
         for left in trace.left:
             place = _place(left.file, left.line)
             kind = REASONS.get(left.kind, left.kind)
-            lines.append(f"        {place}: {left.reason}" + (f" ({kind})" if left.reason != kind else ""))
+            lines.append(f"        {place}: {left.reason}" + (f" ({kind})" if left.reason != kind else "")
+                         + _times(trace, entry, left))
         if entry is None and any(exit.kind == "call" for exit in trace.graph.exits):
             lines.append("        (what comes behind that is compiled when it is first reached)")
     return lines
+
+
+def _times(trace: Trace, entry: Entry | None, left: Left) -> str:
+    """How often native code has come to a place that is not native; "" where that is not counted by itself."""
+    if entry is None:
+        return ""
+    exits = trace.graph.exits
+    alike = [k for k, exit in enumerate(exits) if exit.line == left.line and exit.reason == left.reason
+             and (exit.kind == "call") == (left.kind == "call")]
+    counts = entry.region.exit_counts
+    return f", {_count(sum(counts[k] for k in alike), 'time')}" if alike else ""
 
 
 def _place(file: str, line: int) -> str:

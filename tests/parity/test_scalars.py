@@ -263,3 +263,14 @@ def test_ints_beside_narrow_floats_are_rounded_through_a_double():
     for x in (2**53 + 1, 2**54 + 2**30 + 1, 2**62 + 2**38 + 1, 2**24 + 1, 2049):
         for a in (np.float32(1), np.complex64(1j), np.float16(0)):
             check(with_floats, lambda x=x, a=a: (2, x, a), native=None)
+
+
+def test_constants_beyond_64_bits():
+    """An int that no machine word holds meets run-time numbers in builtins."""
+    def func(a, n):
+        i = min(2 - 2**63 - 64, int(a[0]) ^ -5)
+        for k in range(n):
+            i = max(i, k - 2**64)
+        return i
+
+    check(func, lambda: (np.arange(4), 3), native=None)
