@@ -1,16 +1,11 @@
 """The programs of ``limits`` at every level of LLVM's optimisation."""
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-from .limits import compare_all
+from tests.child import run_child
 
-ROOT = Path(__file__).parents[2]
+from .limits import compare_all
 
 
 def test_limits():
@@ -18,8 +13,6 @@ def test_limits():
 
 
 @pytest.mark.parametrize("level", ["0", "1", "3"])
-def test_limits_at_a_lower_level(level):
-    done = subprocess.run([sys.executable, "-m", "tests.parity.limits"], cwd=ROOT, capture_output=True, text=True,
-                          timeout=200, env={**os.environ, "JITCORE_OPTIMISE": level})
-    assert done.returncode == 0, done.stderr[-3000:]
+def test_limits_at_another_level(level):
+    done = run_child("from tests.parity.limits import compare_all; print(compare_all())", JITCORE_OPTIMISE=level)
     assert int(done.stdout) > 500

@@ -1,7 +1,6 @@
 """Marked functions that call themselves and one another."""
 from __future__ import annotations
 
-import subprocess
 import sys
 import textwrap
 import threading
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 import jitcore
+from tests.child import run_child
 
 from .compare import same
 
@@ -158,7 +158,7 @@ def test_fifty_thousand_deep():
         thread.join()
         print(found)
     """)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    done = run_child(program)
     assert done.stdout.strip() == "[50000, False, True]", done.stderr[-2000:]
 
 
