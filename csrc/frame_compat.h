@@ -351,10 +351,12 @@ static inline void jc_set_tracer(PyThreadState *ts, Py_tracefunc tracer)
 /* ---- observers ----------------------------------------------------------------------------------- */
 /* A tracer, a profiler or a monitoring tool watches this code, or a change of who watches has not reached the code
  * yet (the interpreter brings a code's instrumentation up to date where it runs from its start): native code, and
- * frames that are entered in the middle, would not be seen.  own_tools: a mask of tool numbers to be overlooked. */
+ * frames that are entered in the middle, would not be seen.  own_tools: a mask of tool numbers to be overlooked;
+ * jc_own_tracer: the tracer of loop watches on 3.11, NULL elsewhere. */
+extern JC_HIDDEN const Py_tracefunc jc_own_tracer;
 static inline bool jc_observed(PyThreadState *ts, PyCodeObject *code, unsigned own_tools)
 {
-    if (JC_UNLIKELY(ts->c_tracefunc != NULL || ts->c_profilefunc != NULL)) {
+    if (JC_UNLIKELY((ts->c_tracefunc != NULL && ts->c_tracefunc != jc_own_tracer) || ts->c_profilefunc != NULL)) {
         return true;
     }
 #if JC_V311

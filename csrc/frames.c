@@ -273,6 +273,8 @@ static int trace_lines(PyObject *self, PyFrameObject *object, int what, PyObject
     return done < 0 ? -1 : 0;
 }
 
+const Py_tracefunc jc_own_tracer = trace_lines;
+
 /* Runs at a check of the eval breaker (that of JUMP_BACKWARD, where a loop runs): the tracer belongs to the
  * evaluation that is current there, and would not be seen if it were set from a callee. */
 static int arm_tracer(void *unused)
@@ -317,6 +319,8 @@ int jc_loop_unwatch(PyCodeObject *code)
     return 0;
 }
 #else
+const Py_tracefunc jc_own_tracer = NULL;
+
 static PyObject *monitoring;    /* sys.monitoring, once a tool number is ours */
 static PyObject *disable;       /* sys.monitoring.DISABLE */
 static int tool = -1;
