@@ -21,7 +21,7 @@ from jitcore import _core, config, pipeline
 from jitcore.errors import REASONS
 from jitcore.frontend.snapshot import Refusal, Snapshot
 from jitcore.pipeline import Stages
-from jitcore.runtime import misses
+from jitcore.runtime import misses, signals
 from jitcore.runtime.records import Entry, Record, codes_apart, find_record, marked_functions, record_of
 
 _lock = threading.Lock()
@@ -55,7 +55,8 @@ def on_miss(func: FunctionType, code: CodeType, unit: int, locals: tuple[object,
         varying |= misses.texts_that_vary(known, snapshot)
         snapshot.varying = frozenset(varying)
         try:
-            return _compile(record, snapshot, known)
+            with signals.put_off():
+                return _compile(record, snapshot, known)
         except Exception as error:
             if config.strict or is_foreign(error):
                 raise

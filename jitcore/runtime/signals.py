@@ -2,8 +2,8 @@
 
 Job: keep Python's signal handlers out of a compilation.  They run in the main thread between any two bytecodes, also
 inside destructors and callbacks of the compiler's libraries, where the exception of a handler would be lost.
-Invariants: nothing is lost, delivery is only put off; faults of the process itself are never held back.  A signal
-that another thread receives can still have its handler called here: ``compiler`` passes its exception on.
+Invariants: nothing is lost, delivery is only put off; faults of the process itself are never held back.  A handler
+that raises all the same, between two of these steps, is not the compiler's: ``compiler`` passes its exception on.
 """
 from __future__ import annotations
 
@@ -24,7 +24,16 @@ def put_off() -> Iterator[None]:
         yield
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
+    # Another thread may receive them all the same; then Python calls the handler here.
+    came: list[int] = []
+    handlers = {number: handler for number in _HELD if callable(handler := signal.getsignal(number))}
+    for number in handlers:
+        signal.signal(number, lambda number, frame: came.append(number))
     try:
         yield
     finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for late in came:
+            signal.raise_signal(late)
