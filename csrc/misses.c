@@ -6,33 +6,6 @@
  */
 #include "core.h"
 
-#if !defined(_WIN32)
-#include <pthread.h>
-#include <signal.h>
-
-/* Signals wait while the compiler works: their handlers would run in its frames and those of its libraries.  They are
- * served where the user's code goes on.  Faults of the process itself are never held back. */
-static void hold_signals(sigset_t *before)
-{
-    static const int never[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGCONT};
-    sigset_t held;
-    sigfillset(&held);
-    for (size_t i = 0; i < sizeof never / sizeof *never; i++) {
-        sigdelset(&held, never[i]);
-    }
-    pthread_sigmask(SIG_BLOCK, &held, before);
-}
-
-static void serve_signals(const sigset_t *before)
-{
-    pthread_sigmask(SIG_SETMASK, before, NULL);
-}
-#else
-typedef int sigset_t;
-static void hold_signals(sigset_t *before) { *before = 0; }
-static void serve_signals(const sigset_t *before) { (void)before; }
-#endif
-
 PyObject *jc_unbound;
 
 static PyObject *miss_handler, *settle_handler;
@@ -56,15 +29,12 @@ int jc_miss(jc_table *t, PyObject *func, int unit, PyObject *const *slots, int n
     PyObject *locals = slots_tuple(slots, t->n_slots), *stack = slots_tuple(slots + t->n_slots, n_stack);
     PyObject *number = PyLong_FromLong(unit);
     if (locals != NULL && stack != NULL && number != NULL) {
-        sigset_t before;
-        hold_signals(&before);
         t->handling = true;
         jc_depth++;
         answer = PyObject_CallFunctionObjArgs(handler, func, code, number, locals, stack, NULL);
         jc_depth--;
         t->handling = false;
         installed = answer == NULL ? -1 : PyObject_IsTrue(answer);
-        serve_signals(&before);
     }
     Py_XDECREF(answer);
     Py_XDECREF(number);

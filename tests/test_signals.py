@@ -43,11 +43,8 @@ def test_an_endless_loop_ends(alarm):
 
 
 def test_a_handler_that_raises_while_the_compiler_works(alarm, monkeypatch):
-    compile_region = compiler.pipeline.compile_region
-
     def slow(*args):
         signal.raise_signal(signal.SIGALRM)
-        return compile_region(*args)
 
     monkeypatch.setattr(compiler.config, "strict", False)
     monkeypatch.setattr(compiler.pipeline, "compile_region", slow)
@@ -60,4 +57,4 @@ def test_a_handler_that_raises_while_the_compiler_works(alarm, monkeypatch):
         f(np.ones(3))
     monkeypatch.undo()
     assert f(np.ones(3))[0] == 3.0
-    assert jitcore.stats(f).native_calls == 2
+    assert jitcore.stats(f).native_calls == 1

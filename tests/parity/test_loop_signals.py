@@ -46,16 +46,14 @@ def test_a_signal_ends_a_loop_at_its_line(func):
     fast = jitcore.accelerate(fresh_copy(func))
     old = signal.signal(signal.SIGALRM, raise_stop)
     try:
-        for call in range(3):
-            signal.setitimer(signal.ITIMER_REAL, 0.2 if call > 1 else 3.0)
+        for call in range(2):
+            signal.setitimer(signal.ITIMER_REAL, 0.2 if call else 3.0)      # the first one has time to compile
             start = time.perf_counter()
             with pytest.raises(Stop) as info:
                 fast(np.ones(1))
-            assert time.perf_counter() - start < (0.7 if call > 1 else 8)
-            where = info.traceback[1]
-            if where.frame.code.name != "on_miss":      # the compiler was at work
-                assert where.frame.code.name == func.__name__
-                assert 1 <= where.lineno + 1 - func.__code__.co_firstlineno <= 6
+            assert time.perf_counter() - start < (0.3 if call else 5)
+            line = info.traceback[1].lineno + 1 - func.__code__.co_firstlineno
+            assert info.traceback[1].frame.code.name == func.__name__ and line in (1, 2, 3, 4, 5, 6)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
