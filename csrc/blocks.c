@@ -42,12 +42,8 @@ const char *jc_gather(const char *data, int64_t itemsize, int64_t nd, const int6
         copy_run(buf, data, strides[0], itemsize, n);
         return buf;
     }
-    int64_t index[JC_BLOCK_DIMS], rest = off;
-    for (int64_t k = nd - 1; k >= 0; k--) {
-        index[k] = rest % dims[k];
-        rest /= dims[k];
-        data += index[k] * strides[k];
-    }
+    int64_t index[JC_BLOCK_DIMS];
+    data += jc_seek(index, nd, dims, strides, off);
     const int64_t last = nd - 1, step = strides[last];
     int64_t run = dims[last] - index[last];
     if (run >= n) {
@@ -63,15 +59,7 @@ const char *jc_gather(const char *data, int64_t itemsize, int64_t nd, const int6
         n -= run;
         if (!n)
             return buf;
-        data -= index[last] * step;
-        index[last] = 0;
-        for (int64_t k = last - 1; k >= 0; k--) {
-            data += strides[k];
-            if (++index[k] < dims[k])
-                break;
-            data -= dims[k] * strides[k];
-            index[k] = 0;
-        }
+        data += jc_next_row(index, nd, dims, strides);
         run = n < dims[last] ? n : dims[last];
     }
 }

@@ -23,6 +23,34 @@ typedef struct {
     void (*base)(jc_part *to, const char *e, int64_t n);
 } jc_reducer;
 
+/* Where element number off lies in an array of two axes or more, in bytes; index[k]: its place along each axis. */
+static inline int64_t jc_seek(int64_t *index, int64_t nd, const int64_t *dims, const int64_t *strides, int64_t off)
+{
+    int64_t at = 0;
+    for (int64_t k = nd - 1; k >= 0; k--) {
+        index[k] = off % dims[k];
+        off /= dims[k];
+        at += index[k] * strides[k];
+    }
+    return at;
+}
+
+/* From the element at `index` to the first one of the next row, in bytes. */
+static inline int64_t jc_next_row(int64_t *index, int64_t nd, const int64_t *dims, const int64_t *strides)
+{
+    int64_t by = -index[nd - 1] * strides[nd - 1];
+    index[nd - 1] = 0;
+    for (int64_t k = nd - 2; k >= 0; k--) {
+        by += strides[k];
+        if (++index[k] < dims[k]) {
+            break;
+        }
+        by -= dims[k] * strides[k];
+        index[k] = 0;
+    }
+    return by;
+}
+
 JC_HIDDEN const char *jc_gather(const char *data, int64_t itemsize, int64_t nd, const int64_t *dims,
                                 const int64_t *strides, int64_t off, int64_t n, char *buf);
 JC_HIDDEN int32_t jc_blocks(jc_fill fill, void *state, int64_t nd, const int64_t *dims, int64_t most);

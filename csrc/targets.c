@@ -40,12 +40,8 @@ static void jc_scatter(const char *from, char *data, int64_t itemsize, int64_t n
         put_run(data + off * step, from, step, itemsize, n);
         return;
     }
-    int64_t index[JC_BLOCK_DIMS], rest = off;
-    for (int64_t k = nd - 1; k >= 0; k--) {
-        index[k] = rest % dims[k];
-        rest /= dims[k];
-        data += index[k] * strides[k];
-    }
+    int64_t index[JC_BLOCK_DIMS];
+    data += jc_seek(index, nd, dims, strides, off);
     const int64_t last = nd - 1, step = strides[last];
     int64_t run = dims[last] - index[last];
     while (n > 0) {
@@ -53,16 +49,7 @@ static void jc_scatter(const char *from, char *data, int64_t itemsize, int64_t n
         put_run(data, from, step, itemsize, run);
         from += run * itemsize;
         n -= run;
-        data -= index[last] * step;
-        index[last] = 0;
-        for (int64_t k = last - 1; k >= 0; k--) {
-            data += strides[k];
-            if (++index[k] < dims[k]) {
-                break;
-            }
-            data -= dims[k] * strides[k];
-            index[k] = 0;
-        }
+        data += jc_next_row(index, nd, dims, strides);
         run = dims[last];
     }
 }
