@@ -9,6 +9,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 os.environ.setdefault("JITCORE_STRICT", "1")
 
 
@@ -23,6 +25,14 @@ def _prefer_installed() -> None:
 
 
 _prefer_installed()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Sweeps take minutes each: they run when they are asked for, and a quicker test beside each has a part of it."""
+    if "slow" not in config.option.markexpr:
+        for item in items:
+            if item.get_closest_marker("slow") is not None:
+                item.add_marker(pytest.mark.skip(reason="a sweep of minutes, run by -m slow"))
 
 
 def pytest_report_header() -> str:

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+
+import pytest
 
 import jitcore
 from jitcore import _core
@@ -11,8 +12,8 @@ from jitcore.runtime import discovery
 UFUNCS = discovery._ufuncs()
 
 
-@contextmanager
-def nothing_left() -> Iterator[None]:
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
     """Before and after the block the same pointers lie in NumPy's tables, and no counter is left."""
     jitcore.enable(modules=[])
     before = _core._testing_entries(UFUNCS)

@@ -16,15 +16,9 @@ from jitcore import _core
 from jitcore.runtime.records import find_record, marked_functions
 
 from .child import run_child
-from .discovery import is_native, nothing_left, warm
+from .discovery import is_native, nothing_is_left, warm  # noqa: F401  (a fixture that every test uses)
 
 X = np.arange(6.0)
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left():
-    with nothing_left():
-        yield
 
 
 def scale(x):

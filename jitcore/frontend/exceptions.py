@@ -22,7 +22,8 @@ from jitcore.frontend.values import (
     Sequence,
 )
 
-#: Classes whose objects take any positional arguments and do nothing with them but keep them.
+#: CPython's classes whose objects take any positional arguments and do nothing with them but keep them: programs raise
+#: them, NotImplementedError among them, and nothing here stands for something missing.
 _BUILTIN = frozenset((
     BaseException, Exception, ArithmeticError, AssertionError, AttributeError, BufferError, EOFError,
     FloatingPointError, IndexError, KeyError, LookupError, MemoryError, NameError, NotImplementedError, OverflowError,

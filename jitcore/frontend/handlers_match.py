@@ -6,7 +6,7 @@ from typing import Any
 from jitcore.bytecode import Instr
 from jitcore.frontend import attributes, builtin_calls, operations
 from jitcore.frontend.machine import Machine
-from jitcore.frontend.objects import class_version, constant, is_instance, pytype, type_version
+from jitcore.frontend.objects import class_version, is_instance, known_items, pytype, type_version
 from jitcore.frontend.protocol import Leaves, Raises, Redirect, Unsupported
 from jitcore.frontend.registry import handles
 from jitcore.frontend.values import Abstract, Dict, Known, Opaque, Sequence
@@ -66,11 +66,10 @@ def match_keys(m: Machine, instr: Instr) -> None:
 
 
 def _items(m: Machine, value: Abstract) -> list[Abstract]:
-    if isinstance(value, Sequence):
-        return value.items
-    if isinstance(value, Known) and type(value.obj) is tuple:
-        return [constant(m, item) for item in value.obj]
-    raise Leaves("a pattern that is not known")
+    found = known_items(m, value)
+    if found is None:
+        raise Leaves("a pattern that is not known")
+    return found
 
 
 @handles("MATCH_CLASS")

@@ -9,6 +9,7 @@ Used by the handlers and ``builtin_calls``.
 """
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from jitcore.frontend import python_ops
@@ -40,7 +41,7 @@ from jitcore.ir.graph import Value
 from jitcore.ir.types import INT
 
 
-class Indexable:
+class Indexable(ABC):
     """How a compiled loop goes over one kind of sequence.
 
     CPython's iterators over lists, tuples, bytes and sequences in general keep an index and ask for the length each
@@ -49,14 +50,14 @@ class Indexable:
     iterator CPython makes that way, and whose recipe the exit knows.
     """
 
+    @abstractmethod
     def length(self, m: Machine, value: Abstract) -> Abstract:
         """How many items there are now: Known, or a weak int Scalar."""
-        raise NotImplementedError
 
+    @abstractmethod
     def item(self, m: Machine, value: Abstract, index: Value) -> Abstract:
         """Item number ``index``, which is at least 0 and below the length.  It may emit checks and raise
         ``Unsupported``, and changes nothing."""
-        raise NotImplementedError
 
     def unrolls(self, m: Machine, value: Abstract) -> bool:
         """Whether a loop over it is rather unrolled: its items are few, and known one by one."""

@@ -66,6 +66,15 @@ def constant(m: Machine, obj: object) -> Abstract:
     return known
 
 
+def known_items(m: Machine, value: Abstract) -> list[Abstract] | None:
+    """The items of a tuple or list that are known one by one, None for other objects."""
+    if isinstance(value, Sequence):
+        return value.items
+    if isinstance(value, Known) and type(value.obj) is tuple:
+        return [constant(m, item) for item in value.obj]
+    return None
+
+
 def is_plain(obj: object) -> bool:
     """Whether an object and all in it are immutable constants."""
     if type(obj) is tuple:

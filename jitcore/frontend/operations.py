@@ -15,6 +15,7 @@ from jitcore.frontend.objects import (
     constant,
     is_plain,
     is_same,
+    known_items,
     known_range,
     pytype,
     read,
@@ -370,8 +371,7 @@ def _in_dict(m: Machine, name: Any, container: Opaque) -> bool:
 
 
 def _members(m: Machine, container: Abstract) -> list[Abstract]:
-    if isinstance(container, Sequence):
-        return container.items
-    if isinstance(container, Known) and type(container.obj) is tuple:
-        return [constant(m, obj) for obj in container.obj]
-    raise Unsupported("containment in an object")
+    found = known_items(m, container)
+    if found is None:
+        raise Unsupported("containment in an object")
+    return found

@@ -14,7 +14,7 @@ import numpy as np
 
 from jitcore.frontend import boxed, lists
 from jitcore.frontend.machine import MAX_TRIPS, Machine
-from jitcore.frontend.objects import constant
+from jitcore.frontend.objects import constant, known_items
 from jitcore.frontend.protocol import Raises, Unsupported
 from jitcore.frontend.values import Abstract, Known, Scalar, Sequence, TypedList
 from jitcore.ir.graph import Value
@@ -112,7 +112,7 @@ def binary(m: Machine, op: str, a: Abstract, b: Abstract) -> Abstract:
         return joined
     if op == "mul" and (many := _repeated(m, a, b)) is not None:
         return many
-    parts = [_items(m, v) for v in (a, b)]
+    parts = [known_items(m, v) for v in (a, b)]
     kinds = [_kind(v) for v in (a, b)]
     if op == "add" and kinds[0] == kinds[1] and parts[0] is not None and parts[1] is not None:
         return _sequence(m, kinds[0], parts[0] + parts[1])
@@ -176,15 +176,6 @@ def _kind(value: Abstract) -> str:
     return "tuple" if isinstance(value, Known) and type(value.obj) is tuple else ""
 
 
-def _items(m: Machine, value: Abstract) -> list[Abstract] | None:
-    """The items of a tuple or list, None for other objects."""
-    if isinstance(value, Sequence):
-        return value.items
-    if isinstance(value, Known) and type(value.obj) is tuple:
-        return [constant(m, item) for item in value.obj]
-    return None
-
-
 def unary(m: Machine, op: str, value: Abstract) -> Abstract:
     """``op value`` where it is not NumPy's: 'neg', 'pos', 'invert'."""
     if isinstance(value, Known):
@@ -204,7 +195,7 @@ def compare(m: Machine, op: str, a: Abstract, b: Abstract) -> Abstract:
         return apply(m, op, a, b)
     if op in ("eq", "ne") and (same := lists.equal(m, a, b)) is not None:
         return same if op == "eq" else apply(m, "not", same)
-    items_a, items_b = _items(m, a), _items(m, b)
+    items_a, items_b = known_items(m, a), known_items(m, b)
     if op in ("eq", "ne") and items_a is not None and items_b is not None and _kind(a) == _kind(b):
         return Known(_sequences_equal(m, items_a, items_b) is (op == "eq"))
     if op in ("eq", "ne") and isinstance(a, Known) and isinstance(b, Known):

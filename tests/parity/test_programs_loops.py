@@ -30,10 +30,6 @@ PROGRAMS = _load()
 CALLS = 3
 SCALE, LARGER = 0.002, 0.006
 
-#: What does not run native to its end yet, and where the interpreter goes on.
-NOT_NATIVE: dict[str, str] = {
-}
-
 
 def copied(func: types.FunctionType) -> types.FunctionType:
     """``func`` and the helpers of its module that it names, with code objects of their own: no mark meets another."""
@@ -70,6 +66,14 @@ def accelerated(program: Any) -> Any:
     return jitcore.accelerate(precision="numpy" if program.tolerance else "default")(copied(program.func))
 
 
+def warmed(program: Any) -> Any:
+    """Accelerated, and called ``CALLS`` times."""
+    fast = accelerated(program)
+    for _ in range(CALLS):
+        fast(*program.arguments(SCALE))
+    return fast
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_equal(name):
     program = PROGRAMS[name]
@@ -91,16 +95,11 @@ def test_within_tolerance_with_default_precision(name):
             np.testing.assert_allclose(b, a, rtol=program.tolerance, atol=program.tolerance * np.abs(a).max())
 
 
-@pytest.mark.parametrize("name", [
-    pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=NOT_NATIVE[name])) if name in NOT_NATIVE else name
-    for name in PROGRAMS])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_native_to_its_end(name):
     """No hand-over to the interpreter; operations through Python only where the program calls something opaque."""
     program = PROGRAMS[name]
-    fast = accelerated(program)
-    for _ in range(CALLS):
-        fast(*program.arguments(SCALE))
-    counts = jitcore.stats(fast)
+    counts = jitcore.stats(warmed(program))
     assert counts.native_calls == counts.calls == CALLS and counts.leaves == 0, counts
     assert program.calls or counts.site_calls == 0, counts
 
@@ -109,9 +108,7 @@ def test_native_to_its_end(name):
 def test_compilation_stays_small(name):
     """A few regions; none more for further calls, nor for arguments of another length."""
     program = PROGRAMS[name]
-    fast = accelerated(program)
-    for _ in range(CALLS):
-        fast(*program.arguments(SCALE))
+    fast = warmed(program)
     counts = jitcore.stats(fast)
     assert counts.compiles <= 12 and counts.compile_seconds < 20, counts
     for scale in (SCALE, LARGER, SCALE):

@@ -162,9 +162,8 @@ def test_numpy_scalars(body, char):
 @pytest.mark.slow
 @pytest.mark.parametrize("body", NUMPY_BINARY)
 @pytest.mark.parametrize("char", DTYPES)
-def test_numpy_scalars_with_all_others(request, body, char):
-    if "slow" not in request.config.option.markexpr:
-        pytest.skip("a sweep of minutes, run by -m slow; test_numpy_scalars has a part of it")
+def test_numpy_scalars_with_all_others(body, char):
+    """``test_numpy_scalars`` has a part of it."""
     for other in OTHERS:
         func = made("f", body)
         agree(func, ((x, other) for x in values(char)), 0)

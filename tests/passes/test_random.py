@@ -38,11 +38,8 @@ def test_one_pass(name, apply):
 
 
 @pytest.mark.slow
-def test_many_random_graphs(request):
-    if "slow" not in request.config.option.markexpr:
-        # Thousands of graphs take minutes; test_all_passes checks some of them in every run.
-        pytest.skip("a sweep, run by -m slow")
-
+def test_many_random_graphs():
+    """``test_all_passes`` checks some of these in every run."""
     @settings(quick, max_examples=3000, derandomize=False)
     @given(programs())
     def property(program):
