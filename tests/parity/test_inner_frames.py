@@ -137,6 +137,8 @@ def test_inner_frames(func, args):
         for x, y in zip(a, b):
             if isinstance(x, np.ndarray):
                 assert x.tobytes() == y.tobytes()
+    counts = jitcore.stats(fast)
+    assert counts.native_calls + counts.leaves >= 3, counts
 
 
 def test_stores_of_an_inlined_call_run_native():
@@ -181,3 +183,4 @@ def test_frames_of_callers_while_the_interpreter_goes_on():
         seen.clear()
         assert fast(b, 4, at) == expected and a.tobytes() == b.tobytes()
         assert seen == plain
+    assert jitcore.stats(fast).native_calls > 0

@@ -30,6 +30,7 @@ def swapped(a, b):
     c, d = a, b
     for _ in range(3):
         c, d = d, c
+        a[0] += len(c)
     return a, b, c, d
 
 
@@ -49,3 +50,5 @@ def test_identity(func, n):
         expected, got = plain(np.ones(3), np.arange(float(n))), fast(np.ones(3), np.arange(float(n)))
         assert [x.tolist() for x in expected] == [x.tolist() for x in got]
         assert [[x is y for x in expected] for y in expected] == [[x is y for x in got] for y in got]
+    counts = jitcore.stats(fast)
+    assert counts.native_calls + counts.leaves > 0, counts
