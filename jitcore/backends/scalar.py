@@ -26,7 +26,6 @@ _TYPES: dict[str, ir.Type] = {
 }
 _MEMORY: dict[str, ir.Type] = {**_TYPES, "?": ir.IntType(8)}
 _SUFFIX = {"f": "f32", "d": "f64"}
-_ORDERED = {"==": "oeq", "!=": "une", "<": "olt", "<=": "ole", ">": "ogt", ">=": "oge"}
 
 
 def register_type(dtype: str) -> ir.Type:

@@ -178,9 +178,6 @@ def exact_object(value: Abstract) -> tuple[bool, object]:
     return False, None
 
 
-_SINGLETONS = (type(None), type(...), type(NotImplemented), bool)
-
-
 def is_same(m: Machine, a: Abstract, b: Abstract) -> bool | None:
     """``a is b``; None where it is not known while tracing."""
     a, b = m.force(a), m.force(b)

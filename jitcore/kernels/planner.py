@@ -16,7 +16,7 @@ stored.  An ``assign`` becomes a kernel with the tree of its value, made where i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from jitcore.ir.graph import Graph, Node, Value
 from jitcore.ir.opcodes import EFFECTS, OPCODES
@@ -28,13 +28,6 @@ from jitcore.ops.builder import FLOATS, canonical
 FUSABLE = frozenset({"ew", "cast", "splat", "iota", "copy"})
 #: The cost of computing a value again (in additions) from which storing it is cheaper.
 RECOMPUTE_BELOW = 6
-
-
-class OpInfo(Protocol):
-    """What the planner asks of an op."""
-
-    @property
-    def cost(self) -> int: ...
 
 
 Key = tuple[tuple[Value, ...], str]
