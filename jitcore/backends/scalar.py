@@ -125,9 +125,28 @@ class LLVMBuilder:
         """``emit`` on float registers; ``e`` is widened to ``f`` before and rounded after."""
         raws = [v.raw for v in (x, *more)]
         if x.dtype == "e":
-            wide = emit("f", *(self.ir.fpext(r, _TYPES["f"]) for r in raws))
+            wide = emit("f", *map(self._widened, raws))
             return Scalar("e", self.ir.fptrunc(wide, _TYPES["e"]))
         return Scalar(x.dtype, emit(x.dtype, *raws))
+
+    def _widened(self, raw: ir.Value) -> ir.Value:
+        """A half as float, exactly, by its bits: shifted into place it lacks 112 in its exponent.
+
+        The processor's own instruction takes four or more; what lies beside a single half in the register is
+        converted with it, and may raise flags.
+        """
+        b, word, single = self.ir, ir.IntType(32), _TYPES["f"]
+
+        def bits(n: int) -> ir.Value:
+            return ir.Constant(word, n)
+
+        half = b.zext(b.bitcast(raw, ir.IntType(16)), word)
+        size = b.and_(half, bits(0x7FFF))
+        shifted = b.shl(size, bits(13))
+        finite = b.bitcast(b.fmul(b.bitcast(shifted, single), ir.Constant(single, 2.0**112)), word)
+        quiet = b.select(b.icmp_unsigned(">", size, bits(0x7C00)), bits(0x7FC00000), bits(0x7F800000))
+        known = b.select(b.icmp_unsigned("<", size, bits(0x7C00)), finite, b.or_(shifted, quiet))
+        return b.bitcast(b.or_(known, b.shl(b.and_(half, bits(0x8000)), bits(16))), single)
 
     def _unary(self, name: str, x: Scalar) -> Scalar:
         return self._float(x, lambda t, r: self._intrinsic(f"llvm.{name}.{_SUFFIX[t]}", r.type, [r]))
@@ -196,7 +215,7 @@ class LLVMBuilder:
         if x.dtype in FLOATS:
             p, q = x.raw, y.raw
             if x.dtype == "e":
-                p, q = self.ir.fpext(p, _TYPES["f"]), self.ir.fpext(q, _TYPES["f"])
+                p, q = self._widened(p), self._widened(q)
             if pred == "!=":
                 return Scalar("?", self.ir.fcmp_unordered("!=", p, q))
             return Scalar("?", self.ir.fcmp_ordered(pred, p, q))
@@ -204,7 +223,7 @@ class LLVMBuilder:
         return Scalar("?", compare(pred, x.raw, y.raw))
 
     def isnan(self, x: Scalar) -> Scalar:
-        raw = self.ir.fpext(x.raw, _TYPES["f"]) if x.dtype == "e" else x.raw
+        raw = self._widened(x.raw) if x.dtype == "e" else x.raw
         return Scalar("?", self.ir.fcmp_unordered("uno", raw, raw))
 
     def select(self, cond: Scalar, x: Scalar, y: Scalar) -> Scalar:
@@ -262,9 +281,12 @@ class LLVMBuilder:
         target, b = _TYPES[dtype], self.ir
         if x.dtype in FLOATS:
             if dtype in FLOATS:
+                if x.dtype == "e":
+                    single = self._widened(x.raw)
+                    return single if dtype == "f" else b.fpext(single, target)
                 return (b.fpext if ITEMSIZE[dtype] > ITEMSIZE[x.dtype] else b.fptrunc)(x.raw, target)
             if x.dtype == "e":
-                x = Scalar("f", b.fpext(x.raw, _TYPES["f"]))
+                x = Scalar("f", self._widened(x.raw))
             return self._freeze(b.fptosi(x.raw, target) if dtype in SIGNED else b.fptoui(x.raw, target))
         signed = x.dtype in SIGNED
         if dtype in FLOATS:

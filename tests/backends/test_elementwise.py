@@ -335,3 +335,18 @@ def test_loop() -> None:
             want = want + x
         same(got[0], want)
         assert got[1] == rounds and f.kernels == rounds
+
+
+def test_every_half_is_widened_exactly() -> None:
+    """All 65,536, and none of them raises a flag: the kernel hands over for nothing."""
+    x = np.arange(65536, dtype=np.uint16).view(np.float16)
+    for char in "fd":
+        for part in (x, x[:1], x[31:48], x[1:][::3]):
+            m = Maker(part)
+            got = m.finish(m.cast(m.inputs[0], char))
+            for _ in range(3):
+                exit, (result,) = got(part)
+                assert exit == 1
+                expected = part.astype(char)
+                nan = np.isnan(expected)
+                assert (np.isnan(result) == nan).all() and result[~nan].tobytes() == expected[~nan].tobytes()
