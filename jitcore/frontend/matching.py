@@ -191,7 +191,9 @@ class _Comparison:
     def arrays(self, a: Array, b: Array, at: Place) -> None:
         if type_key(a.type) != type_key(b.type) or a.readonly != b.readonly:
             raise Different
-        if a.value is b.value and a.source == b.source and a.shared == b.shared and a.base is b.base:
+        if a.value is b.value and a.source == b.source and a.base is b.base:
+            if is_free(a) and not is_free(b):       # the value stays, and what it is known to be
+                self.found.add((*at, "h"))
             return
         self.found.add(at)
         if is_free(a) and not is_free(b):
@@ -333,6 +335,10 @@ def generalise(builder: Builder, block: Block, state: State, places: set[Place])
 
     def change(value: Abstract, at: Place) -> Abstract:
         if at not in places:
+            if isinstance(value, Array) and (*at, "h") in places:
+                seen = Array(value.value, None, value.hint, None, value.readonly)
+                seen.shared = True
+                return seen
             return value
         kind = number_type(value)
         if kind is not None:

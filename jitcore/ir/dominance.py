@@ -88,3 +88,26 @@ def dominators(graph: Graph) -> dict[Block, frozenset[Block]]:
     for block in graph.blocks:
         found.setdefault(block, frozenset((block,)))
     return found
+
+
+def repeated(graph: Graph) -> set[Block]:
+    """The blocks that may come again: those between the target of a jump back and that jump."""
+    order = reverse_postorder(graph)
+    number = {block: index for index, block in enumerate(order)}
+    sources: dict[Block, list[Block]] = {block: [] for block in order}
+    for block in order:
+        for target in successors(block):
+            sources[target].append(block)
+    found: set[Block] = set()
+    for block in order:
+        for head in successors(block):
+            if number[head] > number[block]:
+                continue
+            inside, work = {head}, [block]
+            while work:
+                one = work.pop()
+                if one not in inside:
+                    inside.add(one)
+                    work += sources[one]
+            found |= inside
+    return found

@@ -105,14 +105,15 @@ def _falsehood(b: ScalarBuilder, x: Scalar) -> Scalar:
 
 
 def whole_to_int(b: ScalarBuilder, x: Scalar) -> Outcome:
-    """A float without fraction as an int; not ok beyond 64 bits, for infinities and NaN."""
+    """A float as an int, without its fraction (a float so large that it would matter here has none); not ok beyond
+    64 bits, for infinities and NaN."""
     limit = b.const("d", 2.0**63)
     ok = b.and_(b.cmp(">=", x, b.neg(limit)), b.cmp("<", x, limit))
     return b.cast(x, "l"), ok
 
 
 def float_to_int(b: ScalarBuilder, x: Scalar) -> Outcome:
-    return whole_to_int(b, b.trunc(x))
+    return whole_to_int(b, x)
 
 
 def _round(b: ScalarBuilder, x: Scalar) -> Outcome:

@@ -1,7 +1,8 @@
 """View propagation: views of views become views, operations seen through a view become operations on views.
 
 Job, first: a view of a view becomes a view of the array (offsets add up, strides are its own), a
-view that shows its whole array as it is becomes the array, where only elements are read.
+view that shows its whole array as it is becomes the array, where only elements are read; a store of a view
+into itself goes.
 
 Job, second: where the result of an ``ew`` or ``cast`` is used by one view alone, and that view by
 elementwise operations alone, take the view of the operands instead.  The operation then computes only
@@ -43,6 +44,10 @@ def _compose(graph: Graph) -> int:
         for node in list(block.nodes):
             if replaced:
                 node.operands = tuple(replaced.get(value, value) for value in node.operands)
+            if node.op == "assign" and _are_one(*node.operands):
+                block.nodes.remove(node)
+                count += 1
+                continue
             if node.op != "view" or node.result is None:
                 continue
             inner = node.operands[0].node
@@ -69,6 +74,13 @@ def _compose(graph: Graph) -> int:
                 count += 1
     replace_uses(graph, replaced)
     return count
+
+
+def _are_one(target: Value, value: Value) -> bool:
+    """True if both show the same elements of one array: what ``a[i] += x`` stores in the end is there already."""
+    a, b = target.node, value.node
+    return (a is not None and b is not None and a.op == b.op == "view" and a.operands == b.operands
+            and target.shape == value.shape and type_key(target.type) == type_key(value.type))
 
 
 def _is_zero(value: Value) -> bool:

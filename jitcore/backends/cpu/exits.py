@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from llvmlite import ir
 
 from jitcore.backends.cpu.emit import I32, i32, word
-from jitcore.ir.dominance import immediate_dominators
+from jitcore.ir.dominance import immediate_dominators, repeated
 from jitcore.ir.graph import Block, Value
 from jitcore.ir.layout import exit_words
 from jitcore.ir.types import ArrayType, ScalarType
@@ -43,6 +43,7 @@ class Exits:
         self.words, self.n_words = exit_words(graph)
         self.block: Block | None = None
         self._above = immediate_dominators(graph)
+        self._loops = repeated(graph)
         home = dict.fromkeys(graph.inputs, graph.blocks[0])
         home.update((value, block) for block in graph.blocks for value in block.params)
         home.update((node.result, block) for block in graph.blocks for node in block.nodes if node.result is not None)
@@ -122,6 +123,10 @@ class Exits:
                 else:
                     tail.entries[below][1].add_incoming(chosen, code)
                     self.frame.b.branch(tail.entries[below][0])
+
+    def in_loop(self) -> bool:
+        """Whether the block that is being emitted may come again."""
+        return self.block in self._loops
 
     # -- values -------------------------------------------------------------------------------------
     def _is_shared(self, value: Value) -> bool:

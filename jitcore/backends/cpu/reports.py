@@ -33,8 +33,7 @@ class Reports:
             return
         kind = parts[0].dtype
         tiny = under and not (name in ("add", "subtract") and kind in "fd")
-        usual = fold(s.and_, [_normal(s, p) if tiny else s.cmp("<", s.fabs(p), s.const(kind, float("inf")))
-                              for p in parts])
+        usual = fold(s.and_, [is_normal(s, p) if tiny else is_finite(s, p) for p in parts])
         look, fine = frame.function.append_basic_block("odd"), frame.function.append_basic_block("usual")
         frame.branch(s.not_(usual).raw, look, fine)
         frame.move_to(look)
@@ -85,7 +84,12 @@ class Reports:
         frame.move_to(fine)
 
 
-def _normal(s: LLVMBuilder, x: Scalar) -> Scalar:
+def is_finite(s: LLVMBuilder, x: Scalar) -> Scalar:
+    """Whether a float is neither infinite nor NaN."""
+    return s.cmp("<", s.fabs(x), s.const(x.dtype, float("inf")))
+
+
+def is_normal(s: LLVMBuilder, x: Scalar) -> Scalar:
     """Whether a float is neither zero, subnormal, infinite nor NaN."""
     kind, one, most = {"e": ("H", 1 << 10, 30 << 10), "f": ("I", 1 << 23, 254 << 23),
                        "d": ("L", 1 << 52, 2046 << 52)}[x.dtype]

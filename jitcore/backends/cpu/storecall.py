@@ -11,21 +11,27 @@ that may fail.  Else all results go to scratch memory, and from there to the tar
 from __future__ import annotations
 
 from functools import reduce as fold
+from typing import Any
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.emit import PTR, entry_alloca, i32, i64, word
+from jitcore.backends.cpu.emit import PTR, advance, counted_loop, element, entry_alloca, i32, i64, word
 from jitcore.backends.cpu.frame import Arr
 from jitcore.backends.cpu.kernelcall import KernelCall
 from jitcore.backends.cpu.loops import BLOCK
+from jitcore.backends.cpu.reports import is_finite, is_normal
 from jitcore.kernels.ir import same_order
-from jitcore.ops.builder import ITEMSIZE
+from jitcore.ops.builder import ITEMSIZE, Scalar
 
 _NULL = ir.Constant(PTR, None)
 #: The bit of jc_overlap for any overlap but that of an array with itself.
 _PARTIAL = 2
 #: Operations that are cheap to do twice, and the bytes from which memory counts more than they do.
 _FEW, _LARGE = 3, 1 << 20
+#: Elements of a short store at most, and operations for each.
+_SHORT, _SHORT_WORK = 16, 4
+#: Operations whose results tell of reports: an ordinary number means that there is none.
+_TELLING = frozenset(("add", "subtract", "multiply", "divide", "true_divide", "negative", "absolute", "positive"))
 
 
 class StoreCall(KernelCall):
@@ -43,6 +49,24 @@ class StoreCall(KernelCall):
             folded = frame.helper("jc_folded", i64(self.nd), lengths, steps, i64(size))
             frame.leave_if(b.icmp_unsigned("!=", folded, i32(0)), self.exit)
         strides = {index: self._broadcast(kernel.body[index].value) for index in code.inputs}
+        if not self._is_short():
+            self._general(target, size, total, lengths, steps, strides)
+        else:
+            made, done = frame.made, frame.function.append_basic_block("stored")
+            general = frame.function.append_basic_block("general")
+            frame.made = dict(made)
+            self._short(target, strides, general, done)
+            frame.move_to(general)
+            self._general(target, size, total, lengths, steps, strides)
+            frame.made = made
+            frame.b.branch(done)
+            frame.move_to(done)
+        frame.add_to_counter(3)
+
+    def _general(self, target: Arr, size: int, total: ir.Value, lengths: ir.Value, steps: ir.Value,
+                 strides: dict[int, list[ir.Value]]) -> None:
+        """The ways for any number of elements."""
+        frame, b, code, kernel = self.frame, self.frame.b, self.code, self.kernel
         overlap = self._overlap(target, lengths, steps, size, strides)
         if self.nd == 1:
             self._leave_if_crossing(overlap, frame.strides_of(target)[0], strides)
@@ -81,7 +105,57 @@ class StoreCall(KernelCall):
             frame.helper("jc_scatter", memory, target.data, i64(size), i64(self.nd),
                          frame.words(self.dims if forward else self.dims[::-1]),
                          frame.words(ordered if forward else ordered[::-1]), i64(0), total)
-        frame.add_to_counter(3)
+
+    # -- a few numbers ------------------------------------------------------------------------------
+    def _is_short(self) -> bool:
+        """Whether the kernel is one that may be computed in place: ints and floats of one axis, in a loop, by few
+        operations that tell of their reports."""
+        frame, code, body = self.frame, self.code, self.kernel.body
+        work = [instr for instr in body if instr.kind not in ("element", "scalar")]
+        return (self.nd == 1 and frame.exits.in_loop() and 0 < len(work) <= _SHORT_WORK and len(code.targets) == 1
+                and not code.blocked and all(
+                    instr.kind == "ew" and instr.op in _TELLING and instr.dtype in "fdl"
+                    and instr.sig[-1] == instr.dtype and not instr.quiet and (
+                        instr.dtype in "fd" or not code.reporting(instr)) for instr in work)
+                and all(instr.dtype in "fdl" for instr in body))
+
+    def _short(self, target: Arr, strides: dict[int, list[ir.Value]], general: ir.Block, done: ir.Block) -> None:
+        """Goes on in ``done`` if all is stored, else in ``general``."""
+        frame, b, s, code, body = self.frame, self.frame.b, self.frame.scalar, self.code, self.kernel.body
+        assert self.kernel.store is not None
+        last, n = self.kernel.store.arg, self.dims[0]
+        few, write = frame.function.append_basic_block("few"), frame.function.append_basic_block("write")
+        b.cbranch(b.icmp_signed("<=", n, i64(_SHORT)), few, general)
+        frame.move_to(few)
+        run = entry_alloca(frame.function, ir.IntType(64), _SHORT)
+        with counted_loop(b, n, "short") as (i, note):
+            values: dict[int, Scalar] = {}
+            for index, instr in enumerate(body):
+                if instr.kind == "scalar":
+                    values[index] = frame.number(instr.value)
+                elif instr.kind == "element":
+                    data = frame.array(instr.value).data
+                    values[index] = s.load(instr.dtype, advance(b, data, b.mul(i, strides[index][0])))
+                else:
+                    lowering: Any = code.lowering(instr)
+                    args = [values[arg] for arg in instr.args]
+                    values[index] = lowering(s, *args)
+                    if code.reporting(instr):
+                        exact = instr.op not in ("multiply", "divide", "true_divide")
+                        usual = is_finite(s, values[index]) if exact else is_normal(s, values[index])
+                        note(s.not_(usual).raw)
+            s.store(values[last], element(b, run, i, body[last].dtype))
+        odd = b.block.gathered
+        if odd is None:
+            b.branch(write)
+        else:
+            b.cbranch(b.icmp_unsigned("!=", odd, i32(0)), general, write).set_weights([1, 2000])
+        frame.move_to(write)
+        step = frame.strides_of(target)[0]
+        with counted_loop(b, n, "write") as (i, _):
+            x = s.load(body[last].dtype, element(b, run, i, body[last].dtype))
+            s.store(x, advance(b, target.data, b.mul(i, step)))
+        b.branch(done)
 
     def _is_cheap(self) -> bool:
         """Whether computing all results twice costs less than writing them to memory of their own."""
