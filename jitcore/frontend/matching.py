@@ -336,9 +336,7 @@ def generalise(builder: Builder, block: Block, state: State, places: set[Place])
     def change(value: Abstract, at: Place) -> Abstract:
         if at not in places:
             if isinstance(value, Array) and (*at, "h") in places:
-                seen = Array(value.value, None, value.hint, None, value.readonly)
-                seen.shared = True
-                return seen
+                value.shared = True         # the state is the block's own
             return value
         kind = number_type(value)
         if kind is not None:

@@ -1,14 +1,18 @@
 """Stores of a few numbers in loops: computed in place, whatever shares memory, and left where NumPy reports."""
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
 import pytest
 
 import jitcore
+from jitcore.errors import NotCompilable
 
 from .compare import check, fresh_copy, observe, same
+from .program_source import Program
+from .test_loop_programs import function
 
 
 def gathered(a: Any, b: Any, n: Any) -> Any:
@@ -132,3 +136,17 @@ def test_whole_numbers_of_floats():
         check(whole, lambda value=value: (np.array([0.25, value, -7.5]),), native=True if fits else None)
     for value in (np.inf, np.nan):
         check(whole, lambda value=value: (np.array([0.25, value]),), native=None)
+
+
+def test_random_programs_have_short_stores():
+    """What ``test_loop_programs`` runs takes this way: some of its programs store a few numbers in loops."""
+    found = 0
+    for seed in range(60):
+        func = function(Program(random.Random(seed)).source)
+        a, b = np.array([1.5, -2.0, 3.25]), np.array([1, -3, 7])
+        try:
+            lowered = jitcore.trace(func, a, b, np.ones((2, 3)), 3, 0.5).lower()
+        except NotCompilable:
+            continue
+        found += "short:" in lowered.as_text("llvm")
+    assert found >= 2

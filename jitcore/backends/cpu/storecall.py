@@ -119,6 +119,15 @@ class StoreCall(KernelCall):
                         instr.dtype in "fd" or not code.reporting(instr)) for instr in work)
                 and all(instr.dtype in "fdl" for instr in body))
 
+    def _is_usual(self, result: Scalar, args: list[Scalar], op: str) -> Scalar:
+        """Whether a result shows that there is nothing to report: sums are exact where they are tiny, products and
+        quotients where they are zero because an operand is."""
+        s = self.frame.scalar
+        if op not in ("multiply", "divide", "true_divide"):
+            return is_finite(s, result)
+        zeros = [s.cmp("==", arg, s.const(arg.dtype, 0)) for arg in args[:2 if op == "multiply" else 1]]
+        return s.or_(is_normal(s, result), s.and_(is_finite(s, result), fold(s.or_, zeros)))
+
     def _short(self, target: Arr, strides: dict[int, list[ir.Value]], general: ir.Block, done: ir.Block) -> None:
         """Goes on in ``done`` if all is stored, else in ``general``."""
         frame, b, s, code, body = self.frame, self.frame.b, self.frame.scalar, self.code, self.kernel.body
@@ -141,9 +150,7 @@ class StoreCall(KernelCall):
                     args = [values[arg] for arg in instr.args]
                     values[index] = lowering(s, *args)
                     if code.reporting(instr):
-                        exact = instr.op not in ("multiply", "divide", "true_divide")
-                        usual = is_finite(s, values[index]) if exact else is_normal(s, values[index])
-                        note(s.not_(usual).raw)
+                        note(s.not_(self._is_usual(values[index], args, instr.op)).raw)
             s.store(values[last], element(b, run, i, body[last].dtype))
         odd = b.block.gathered
         if odd is None:
