@@ -176,6 +176,9 @@ def _build(func: FunctionType, recipe: Recipe, sources: list[Any], values: list[
                 for _ in range(made[1]):
                     next(found)
                 return found
+            if kind == "array":
+                char, order, lengths, *elements = made
+                return np.array(np.array(elements, char).reshape(lengths), order=order)
             if kind == "either":
                 return next((value for flag, value in zip(made[::2], made[1::2]) if flag), NULL)
             if kind == "zip":
