@@ -76,7 +76,7 @@ class _Rewriter:
         assert result is not None
         return result
 
-    def int(self, value: int) -> Value:
+    def index(self, value: int) -> Value:
         if value not in self._numbers:
             self._numbers[value] = self.emit("const", (), INT, value=value)
         return self._numbers[value]
@@ -113,10 +113,10 @@ class _Rewriter:
         indices = []
         for k, size, length in zip(at, sizes, value.shape):
             if size is None and k > 0:          # 1 or the whole length
-                last = self.emit("idx", (length, self.int(1)), INT, fn="sub")
-                indices.append(self.emit("idx", (self.int(k), last), INT, fn="min"))
+                last = self.emit("idx", (length, self.index(1)), INT, fn="sub")
+                indices.append(self.emit("idx", (self.index(k), last), INT, fn="min"))
             else:
-                indices.append(self.int(0 if size == 1 else k))
+                indices.append(self.index(0 if size == 1 else k))
         return self.emit("load", (value, *indices), strong(value.type.dtype))
 
     # -- one node -------------------------------------------------------------------------------------
@@ -191,18 +191,19 @@ class _Rewriter:
         """Element ``k`` of ``iota``: ``start + k*step`` in its dtype, where nothing reports."""
         assert node.result is not None and isinstance(node.result.type, ArrayType)
         dtype, (start, step) = node.result.type.dtype, node.operands
-        kind, sig = strong(dtype), "{0}{0}->{0}".format(dtype.char)
+        kind, sig = strong(dtype), f"{dtype.char}{dtype.char}->{dtype.char}"
         many = self.emit("const", (), kind, value=dtype.type(k))
-        return self.emit("ew", (start, self.emit("ew", (many, step), kind, op="multiply", sig=sig)), kind, op="add", sig=sig)
+        far = self.emit("ew", (many, step), kind, op="multiply", sig=sig)
+        return self.emit("ew", (start, far), kind, op="add", sig=sig)
 
     def _shape(self, node: Node) -> None:
         array, axis = node.operands[0], node.attrs["axis"]
         lengths = self.small.lengths(array)
         assert node.result is not None and lengths is not None and isinstance(array.type, ArrayType)
         if node.op == "dim":
-            self._replace(node.result, self.int(lengths[axis]))
+            self._replace(node.result, self.index(lengths[axis]))
         else:
-            self._replace(node.result, self.int(steps(array.type, lengths)[axis]))
+            self._replace(node.result, self.index(steps(array.type, lengths)[axis]))
 
     def _assign(self, node: Node) -> None:
         target, value = node.operands
@@ -214,12 +215,12 @@ class _Rewriter:
             step = made.operands[2] if made is not None and made.op == "view" else self.emit(
                 "stride", (target,), INT, axis=0)
             size = target.type.dtype.itemsize
-            sides = (self.emit("py", (step, self.int(size)), BOOL, fn="ge"),
-                     self.emit("py", (step, self.int(-size)), BOOL, fn="le"))
+            sides = (self.emit("py", (step, self.index(size)), BOOL, fn="ge"),
+                     self.emit("py", (step, self.index(-size)), BOOL, fn="le"))
             apart = self.emit("py", sides, BOOL, fn="or")
             self.graph.add(self.block, "check", (apart,), None, exit=node.exit, line=node.line)
         for at in coordinates(lengths):
-            self.graph.add(self.block, "store", (target, self._read(value, at, lengths), *map(self.int, at)), None,
+            self.graph.add(self.block, "store", (target, self._read(value, at, lengths), *map(self.index, at)), None,
                            line=node.line)
 
     # -- exits ------------------------------------------------------------------------------------------

@@ -23,8 +23,8 @@ def run(graph: Graph) -> int:
     reached = reverse_postorder(graph)
     handed: dict[Value, list[Value]] = {}
     for block in reached:
-        for target, args in block.terminator.targets if block.terminator is not None else ():
-            for param, arg in zip(target.params, args):
+        for target, given in block.terminator.targets if block.terminator is not None else ():
+            for param, arg in zip(target.params, given):
                 handed.setdefault(param, []).append(arg)
     kept = {param for exit in graph.exits if exit.target is not None for param in exit.target.params}
     changed = True

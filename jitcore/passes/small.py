@@ -73,8 +73,10 @@ class Small:
             self.stays: set[Value] = set()
             return
         self.above = dominators(graph)
-        self.sames = [(block, k, *node.operands) for block in graph.blocks for k, node in enumerate(block.nodes)
-                      if node.op == "same"]
+        #: Where two lengths were found equal.
+        self.sames: list[tuple[Block, int, Value, Value]] = [
+            (block, k, node.operands[0], node.operands[1]) for block in graph.blocks
+            for k, node in enumerate(block.nodes) if node.op == "same"]
         self._families()
         self._decide()
 

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
+import numpy as np
+
 from jitcore.frontend.snapshot import Refusal, Snapshot, Trace
 from jitcore.frontend.trace import trace_region
 from jitcore.guards import guard as g

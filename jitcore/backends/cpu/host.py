@@ -223,7 +223,7 @@ class Host:
         frame = self.frame
         assert node.result is not None and isinstance(node.result.type, ArrayType)
         made = frame.new_array(node.result.type, [frame.length(v) for v in node.result.shape], None, frame.fallback)
-        dtype, order = canonical(node.result.type.dtype.char), range(len(node.operands))
+        dtype, order = canonical(node.result.type.dtype.char), list(range(len(node.operands)))
         if node.result.type.layout == "F":
             lengths = [length.node.attrs["value"] for length in node.result.shape if length.node is not None]
             order = np.arange(len(order)).reshape(lengths).ravel(order="F").tolist()
