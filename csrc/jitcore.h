@@ -111,6 +111,13 @@ JC_HIDDEN PyObject *jc_flat_at(PyObject *array, PyObject *index);
 JC_HIDDEN PyObject *jc_zip_of(PyObject *const *items, int n);
 JC_HIDDEN PyObject *jc_range_iterator_new(int64_t start, int64_t stop, int64_t step);
 
+/* ---- elements.c -------------------------------------------------------------------------------- */
+#define JC_MOST_ELEMENTS 64     /* of an array that a recipe makes from numbers */
+JC_HIDDEN int jc_typenum_of(PyObject *name /* borrowed */);
+JC_HIDDEN int jc_array_size(PyObject *order, PyObject *lengths /* both borrowed */);
+/* From parts that jc_array_size knows [borrowed] and that many elements.  [new]; NULL with an exception set. */
+JC_HIDDEN PyObject *jc_array_of(int typenum, PyObject *order, PyObject *lengths, const jc_word *const *elements);
+
 /* ---- functions.c ------------------------------------------------------------------------------- */
 #define JC_FUNCTION_PARTS 6     /* cells to be filled with the function follow them */
 /* From its parts [borrowed]; own: the region's function [borrowed].  [new]; NULL with an exception set. */

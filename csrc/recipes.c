@@ -14,17 +14,19 @@
 #include "lists.h"
 
 #define MAX_DEPTH 200
+#define ARRAY_PARTS 3   /* of an array, in front of its elements */
 #define FEW 16      /* memos or items that need no allocation */
 
 enum { R_CONST, R_NULL, R_SRC, R_INT, R_FLOAT, R_BOOL, R_COMPLEX, R_OBJECT, R_LIST, R_NUMPY, R_BUILD, R_MEMO, R_REF, R_RANGE };
 enum { B_TUPLE, B_LIST, B_DICT, B_SET, B_SLICE, B_CELL, B_METHOD, B_RANGE, B_ITER, B_FREE, B_LAST, B_ITER_AT,
        B_REVERSED_AT, B_FLAT_AT, B_ENUMERATE, B_ZIP, B_FUNCTION, B_INSTANCE,
-       B_EITHER };
+       B_EITHER, B_ARRAY };
 
-static const struct { const char *name; int items; } KINDS[] = {     /* items: how many, -1 any, -2 pairs, -3 the parts of a function, -4 one and pairs */
+static const struct { const char *name; int items; } KINDS[] = {     /* items: how many, -1 any, -2 pairs, -3 the parts of a function, -4 one and pairs, -5 three and elements */
     {"tuple", -1}, {"list", -1}, {"dict", -2}, {"set", -1}, {"slice", 3}, {"cell", 1}, {"method", 2}, {"range", 3},
     {"iter", 1}, {"free", 2}, {"last", 2}, {"iter_at", 2}, {"reversed_at", 2}, {"flat_at", 2}, {"enumerate", 2},
     {"zip", -1}, {"function", -3}, {"instance", -4}, {"either", -2},
+    {"array", -5},
 };
 
 /* May an item of such an object be NULL? */
@@ -82,6 +84,17 @@ static PyObject *range_items(PyObject *spec)
     return range && PyTuple_Check(items) && PyTuple_GET_SIZE(items) == 3 ? items : NULL;
 }
 
+/* Are these n nodes the parts of an array: dtype, memory order, lengths, then elements, all words of that dtype? */
+static int check_array(const node *parts, int n)
+{
+    int typenum = parts[0].op == R_CONST && parts[1].op == R_CONST && parts[2].op == R_CONST
+        && jc_array_size(parts[1].obj, parts[2].obj) == n - ARRAY_PARTS ? jc_typenum_of(parts[0].obj) : -1;
+    for (int i = ARRAY_PARTS; i < n && typenum >= 0; i++) {
+        typenum = parts[i].op == R_NUMPY && parts[i].typenum == typenum ? typenum : -1;
+    }
+    return typenum >= 0 ? 0 : bad("an array is a dtype, a memory order and lengths, then its elements");
+}
+
 static int compile_build(jc_recipe *r, PyObject *spec, int depth)
 {
     const char *name;
@@ -96,7 +109,7 @@ static int compile_build(jc_recipe *r, PyObject *spec, int depth)
     Py_ssize_t n = PyTuple_GET_SIZE(items);
     if (kind == n_kinds || n > INT32_MAX || (KINDS[kind].items >= 0 && n != KINDS[kind].items)
         || (KINDS[kind].items == -2 && n % 2 != 0) || (kind == B_FUNCTION && n < JC_FUNCTION_PARTS)
-        || (KINDS[kind].items == -4 && n % 2 == 0) || (kind == B_EITHER && depth > 0)) {
+        || (KINDS[kind].items == -4 && n % 2 == 0) || (kind == B_ARRAY && n < ARRAY_PARTS) || (kind == B_EITHER && depth > 0)) {
         return bad("cannot build that");
     }
     PyObject *range = kind == B_ITER ? range_items(PyTuple_GET_ITEM(items, 0)) : NULL;
@@ -104,6 +117,7 @@ static int compile_build(jc_recipe *r, PyObject *spec, int depth)
     if (made == NULL) {
         return -1;
     }
+    int first = r->n_nodes;
     if (range != NULL) {
         items = range;
         n = 3;
@@ -115,7 +129,7 @@ static int compile_build(jc_recipe *r, PyObject *spec, int depth)
             return -1;
         }
     }
-    return 0;
+    return kind == B_ARRAY ? check_array(&r->nodes[first], r->n_nodes - first) : 0;
 }
 
 static int compile_word(jc_recipe *r, PyObject *spec, int strong)
@@ -348,12 +362,23 @@ static PyObject *build_sequence(builder *b, int kind, int n)
     return made;
 }
 
+static PyObject *build_array(builder *b, int n)
+{
+    const node *parts = b->next;
+    const jc_word *elements[JC_MOST_ELEMENTS];
+    for (int i = ARRAY_PARTS; i < n; i++) {
+        elements[i - ARRAY_PARTS] = &b->out[parts[i].arg];
+    }
+    b->next += n;
+    return jc_array_of(parts[ARRAY_PARTS].typenum, parts[1].obj, parts[2].obj, elements);
+}
+
 static PyObject *build_object(builder *b, int kind, int n)
 {
     PyObject *few[FEW], **items = few, *made = NULL;
     int i;
-    if (kind <= B_LIST) {
-        return build_sequence(b, kind, n);
+    if (kind <= B_LIST || kind == B_ARRAY) {
+        return kind == B_ARRAY ? build_array(b, n) : build_sequence(b, kind, n);
     }
     if (n > FEW && (items = PyMem_Malloc((size_t)n * sizeof(PyObject *))) == NULL) {
         return PyErr_NoMemory();

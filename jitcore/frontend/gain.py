@@ -17,8 +17,8 @@ FEW, FEW_WITH_FRAME = 4, 8
 #: An operation on NumPy scalars, in operations on Python numbers.
 NUMPY_SCALAR = 4
 
-_ARITHMETIC = {"py", "ew", "cast", "splat", "iota", "reduce", "copy", "load", "byte", "number", "call", *EFFECTS,
-               *(op for op in OPCODES if op.startswith("list_"))}
+_ARITHMETIC = {"py", "ew", "cast", "splat", "pack", "iota", "reduce", "copy", "load", "byte", "number", "call",
+               *EFFECTS, *(op for op in OPCODES if op.startswith("list_"))}
 
 
 def work_of(graph: Graph, entry: bool) -> int:

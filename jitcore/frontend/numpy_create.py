@@ -116,7 +116,7 @@ def _from_list(m: Any, value: TypedList, dtype: np.dtype | None) -> Array:
 
 
 def _from_items(m: Any, items: Args, dtype: np.dtype | None) -> Array:
-    """A short one-axis array of numbers, chosen by position."""
+    """A short one-axis array of numbers."""
     if not 1 <= len(items) <= MOST_ELEMENTS or any(isinstance(item, Array) for item in items):
         raise Unsupported("an array of many or of unlike things")
     kinds = [default_dtype(item) for item in items]
@@ -124,17 +124,7 @@ def _from_items(m: Any, items: Args, dtype: np.dtype | None) -> Array:
     values = [as_dtype(m, item, dtype) for item in items]
     lengths = lengths_of(m)
     shape = (lengths.const(len(items)),)
-    found = splat(m, values[-1], shape)
-    if len(items) == 1:
-        return found
-    zero, one = (m.builder.const(np.int64(k)) for k in (0, 1))
-    position = wrap(m, m.builder.emit("iota", (zero, one), array("l", 1), shape=shape))
-    for k, value in enumerate(values[:-1]):
-        here = wrap(m, apply(m, OPS["equal"], [position, Known(np.int64(k))])[0])
-        chosen = wrap(m, apply(m, OPS["where"], [here, Scalar(value), found])[0])
-        assert isinstance(chosen, Array)
-        found = chosen
-    return found
+    return new_array(m, m.builder.emit("pack", tuple(values), array(dtype, 1), shape=shape))
 
 
 def asarray(m: Any, args: Args, kwargs: Kwargs) -> Abstract:

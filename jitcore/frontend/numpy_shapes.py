@@ -257,7 +257,11 @@ class Lengths:
         p, q = self.hint(a), self.hint(b)
         if p is not None and q is not None and p != q and p != 1 and q != 1:
             raise Unsupported("operands could not be broadcast together")
-        value = self._keep(("bcast", leaves), self.builder.emit("bcast", (a, b), INT, exit=0))
+        value = self.builder.emit("bcast", (a, b), INT, exit=0)
+        for one in (a, b):
+            if self.number(one) is not None:    # not 1: whatever fits gives this length
+                return self._keep(("bcast", leaves), one)
+        self._keep(("bcast", leaves), value)
         self._leaves[value] = leaves
         self.note(value, q if p == 1 else p)
         return value

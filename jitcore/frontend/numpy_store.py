@@ -19,7 +19,7 @@ from jitcore.ir.graph import Value
 from jitcore.ir.types import ArrayType, ScalarType
 
 #: Opcodes whose result is memory that the region made.
-_MADE = frozenset({"ew", "cast", "splat", "iota", "copy", "reduce"})
+_MADE = frozenset({"ew", "cast", "splat", "pack", "iota", "copy", "reduce"})
 
 
 def is_own(array: Array) -> bool:

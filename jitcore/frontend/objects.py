@@ -194,6 +194,8 @@ def is_same(m: Machine, a: Abstract, b: Abstract) -> bool | None:
         return False
     if pytype(m, a) is bool:
         return None
+    if all(isinstance(one, Array) and (one.source is not None or one.value.node is None) for one in (a, b)):
+        return None                                 # arrays from outside, or a meeting's, which may be such a one
     if a.source is None or b.source is None:        # made inside: a new object, but small ints are shared
         return None if isinstance(a, Scalar) or isinstance(b, Scalar) or pytype(m, a) in (int, str, tuple) else False
     return None

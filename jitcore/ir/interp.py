@@ -229,6 +229,12 @@ def _splat(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context:
     return np.full(shape, operands[0], dtype=node.result.type.dtype, order=order)  # type: ignore[call-overload]
 
 
+def _pack(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
+    assert node.result is not None and isinstance(node.result.type, ArrayType)
+    made = np.array(operands, dtype=node.result.type.dtype).reshape(shape)
+    return np.array(made, order="F" if node.result.type.layout == "F" else "C")
+
+
 def _iota(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
     assert node.result is not None and isinstance(node.result.type, ArrayType)
     dtype = node.result.type.dtype
@@ -374,7 +380,7 @@ _EVALUATORS: dict[str, Callable[[Node, Sequence[Any], tuple[int, ...], Context],
     "const": _const, "object": _object, "py": _py, "idx": _idx, "unbox": _unbox, "dim": _dim, "stride": _stride,
     "bcast": _bcast, "same": _same, "wrap": _wrap, "check": _check,
     "finite": _finite, "asks_under": _asks_under,
-    "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast, "splat": _splat,
+    "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast, "splat": _splat, "pack": _pack,
     "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy, "store": _store,
     "assign": _assign, "point": _point,
     "count": _count, "item": _item, "byte": _item, "number": _number, "draw": _draw, "call": _call,
@@ -415,7 +421,7 @@ class _Run:
         for value in node.operands:
             self.lengths(value)
         shape: tuple[int, ...] = ()
-        if node.result is not None and node.op in ("splat", "iota", "view"):
+        if node.result is not None and node.op in ("splat", "pack", "iota", "view"):
             shape = tuple(self.values[length] for length in node.result.shape)
         value = evaluate(node, operands, shape, self.context)
         if node.result is not None:

@@ -53,6 +53,8 @@ _TABLE = (
     Opcode("cast", "Elementwise conversion to attr dtype (a dtype char).  Exits where NumPy would report or a"
            " weak int does not fit.  A scalar operand gives a strong scalar.", ("dtype",), "may"),
     Opcode("splat", "An array of the result's shape filled with one scalar of its dtype."),
+    Opcode("pack", "operands one scalar of the result's dtype for each element, in C order: a new array of them, whose"
+           " lengths are constants."),
     Opcode("iota", "operands start, step (scalars of the result's dtype): start + i*step, one axis."),
     # -- reductions --------------------------------------------------------------------------
     Opcode("reduce", "ufunc.reduce over attr axes (sorted tuple of ints, all axes for None) with attr keepdims;"

@@ -52,6 +52,9 @@ class Build(Recipe):
 
     ``'either'``, for a local alone: in turn a bool and what the local has if that is true; ``Null`` if none is.
 
+    ``'array'``: a dtype's character, a memory order and a tuple of lengths (constants), then NumPy scalars of that
+    dtype in C order, each a value of the exit: a new array of these elements.
+
     Iterators: ``'iter'`` (``iter()`` of one item); ``'iter_at'``, ``'reversed_at'`` and ``'flat_at'`` (a sequence, and
     the index of the next item: its ``iter()``, ``reversed()`` or ``flat`` gone so far); ``'enumerate'`` (an iterator
     and the next number); ``'zip'`` (whether it is strict, then iterators).

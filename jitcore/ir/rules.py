@@ -7,6 +7,7 @@ do not fit its opcode.  Invariant: there is one rule for each opcode of ``ir.opc
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 
@@ -226,6 +227,17 @@ def _splat(node: Node, graph: Graph) -> None:
     _i5(_scalar(node.operands[0]).dtype == type_.dtype, f"{node.operands[0]!r} is {node.operands[0].type}")
 
 
+def _pack(node: Node, graph: Graph) -> None:
+    type_ = _result_array(node)
+    assert node.result is not None
+    for value in node.operands:
+        _i5(_scalar(value) == ScalarType(type_.dtype, False), f"{value!r} is {value.type}, the result {type_}")
+    lengths = [length.node.attrs["value"] for length in node.result.shape
+               if length.node is not None and length.node.op == "const"]
+    _i6(len(lengths) == type_.ndim and prod(lengths) == len(node.operands) and type_.layout != "A",
+        f"{len(node.operands)} elements for an array of {lengths}")
+
+
 def _iota(node: Node, graph: Graph) -> None:
     _count(node, 2)
     type_ = _result_array(node)
@@ -373,7 +385,7 @@ _RULES: dict[str, Callable[[Node, Graph], None]] = {
     "bcast": _two_ints, "same": _two_ints, "wrap": _two_ints, "check": _check,
     "finite": _finite, "asks_under": _asks_under,
     "poll": _poll, "writable": _writable, "ew": _ew, "cast": _cast,
-    "splat": _splat, "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy,
+    "splat": _splat, "pack": _pack, "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy,
     "assign": _assign, "point": _point,
     "store": _store, "draw": _draw, "count": _count_items, "item": _item, "byte": _byte, "number": _number,
     "call": _call,

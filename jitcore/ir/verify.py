@@ -21,18 +21,20 @@ The invariants:
 """
 from __future__ import annotations
 
+from math import prod
+
 from jitcore.ir.dominance import dominators, reverse_postorder
 from jitcore.ir.graph import Block, Exit, Graph, Node, Terminator, Value
 from jitcore.ir.opcodes import OPCODES
-from jitcore.ir.recipe import Build, FromSource, FromValue, Recipe
+from jitcore.ir.recipe import Build, Const, FromSource, FromValue, Recipe
 from jitcore.ir.rules import BrokenRule, check_node
 from jitcore.ir.text import definition, exit_recipes, node_text, terminator_text
-from jitcore.ir.types import BOOL, INT, ArrayType
+from jitcore.ir.types import BOOL, INT, ArrayType, strong
 
 _EXIT_KINDS = ("return", "call", "leave", "restart", "goto")
 _BUILD_ITEMS = {"slice": 3, "cell": 1, "method": 2, "range": 3, "iter": 1, "free": 2, "last": 2,
                 "iter_at": 2, "reversed_at": 2, "flat_at": 2, "enumerate": 2}
-_BUILD_KINDS = ("tuple", "list", "dict", "set", "function", "instance", "zip", "either", *_BUILD_ITEMS)
+_BUILD_KINDS = ("tuple", "list", "dict", "set", "function", "instance", "zip", "array", "either", *_BUILD_ITEMS)
 
 
 class InvalidGraph(AssertionError):
@@ -246,6 +248,17 @@ class _Verifier:
                 isinstance(flag, FromValue) and exit.values[flag.index].type == BOOL for flag in recipe.items[::2]):
             raise self.fail("I9", "a choice is made of bools, each with what it stands for")
 
+    def array(self, recipe: Build, exit: Exit) -> None:
+        head = [item.obj for item in recipe.items[:3] if isinstance(item, Const)]
+        if len(head) != 3 or type(head[2]) is not tuple or head[1] not in ("C", "F") or len(head[2]) == 0 or (
+                not all(type(length) is int and length > 0 for length in head[2])
+                or prod(head[2]) != len(recipe.items) - 3):
+            raise self.fail("I9", "an array is a dtype, a memory order and lengths, then its elements")
+        for item in recipe.items[3:]:
+            if not isinstance(item, FromValue) or not 0 <= item.index < len(exit.values) or str(
+                    exit.values[item.index].type) != str(strong(str(head[0]))):
+                raise self.fail("I9", f"an array of {head[0]!r} is made of something else")
+
     def recipe(self, recipe: Recipe, exit: Exit, above: frozenset[int]) -> None:
         if isinstance(recipe, FromValue) and not 0 <= recipe.index < len(exit.values):
             raise self.fail("I9", f"recipe reads value {recipe.index} of {len(exit.values)}")
@@ -262,6 +275,8 @@ class _Verifier:
                 raise self.fail("I9", "recipe builds a zip that does not say whether it is strict")
             if recipe.kind == "function" and len(recipe.items) < 6:
                 raise self.fail("I9", f"recipe builds a function of {len(recipe.items)} items")
+            if recipe.kind == "array":
+                self.array(recipe, exit)
             if recipe.kind == "dict" and len(recipe.items) % 2:
                 raise self.fail("I9", "recipe builds a dict of an odd number of keys and values")
             if any(isinstance(item, Build) and item.kind == "either" for item in recipe.items):

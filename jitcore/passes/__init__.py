@@ -11,14 +11,16 @@ from collections.abc import Callable
 from jitcore.ir.graph import Graph
 from jitcore.ir.verify import InvalidGraph
 from jitcore.ir.verify import verify as check
-from jitcore.passes import algebraic, constfold, cse, dce, fastloops, views
+from jitcore.passes import algebraic, constfold, cse, dce, elements, fastloops, params, views
 
 #: Name and function of every pass, in the order in which they run.
 PASSES: tuple[tuple[str, Callable[[Graph], int]], ...] = (
+    ("params", params.run),
     ("constfold", constfold.run),
     ("cse", cse.run),
     ("algebraic", algebraic.run),
     ("views", views.run),
+    ("elements", elements.run),
     ("dce", dce.run),
 )
 

@@ -14,7 +14,7 @@ from jitcore.ir.opcodes import WRITES
 from jitcore.ir.types import ArrayType
 
 #: Opcodes whose array result is new memory that nothing else knows.
-_FRESH = frozenset(("ew", "cast", "splat", "iota", "reduce", "copy"))
+_FRESH = frozenset(("ew", "cast", "splat", "pack", "iota", "reduce", "copy"))
 
 
 def is_array(value: Value) -> bool:

@@ -12,7 +12,8 @@ from jitcore import passes
 from jitcore.ir.graph import Graph
 from jitcore.ir.text import print_graph
 
-from ..ir.programs import bits, outcome, programs, sharing
+from ..ir.outcomes import bits, objects, outcome, sharing
+from ..ir.programs import programs
 from .harness import Native
 
 EXAMPLES = int(os.environ.get("JITCORE_EXAMPLES", "60"))
@@ -38,8 +39,9 @@ def check(graph: Graph, inputs: list[object]) -> bool:
     try:
         if got != 0 or exit == 0:
             assert got == exit
-            assert [bits(value) for value in found] == values
-            assert sharing(found, inputs) == shared
+            handed = objects(graph.exits[got], found)
+            assert [bits(value) for value in handed] == values
+            assert sharing(handed, inputs) == shared
     except AssertionError as error:
         raise AssertionError(f"{print_graph(graph)}\n{native.plan}\ninputs: {inputs}\n{found}\n{error}") from error
     return got == exit

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
+import numpy as np
+
 from jitcore.frontend.snapshot import Refusal, Snapshot, Trace
 from jitcore.frontend.trace import trace_region
 from jitcore.guards import guard as g
@@ -176,6 +178,9 @@ def _build(func: FunctionType, recipe: Recipe, sources: list[Any], values: list[
                 for _ in range(made[1]):
                     next(found)
                 return found
+            if kind == "array":
+                char, order, lengths, *elements = made
+                return np.array(np.array(elements, char).reshape(lengths), order=order)
             if kind == "either":
                 return next((value for flag, value in zip(made[::2], made[1::2]) if flag), NULL)
             if kind == "zip":

@@ -1,7 +1,7 @@
 """Random graphs with inputs to run them on, for property tests of text, verifier and passes.
 
 ``programs()`` draws valid graphs: scalars, lengths, broadcasting, views, reductions, exits in the middle, a branch or a
-loop.  ``outcome`` runs one and gives everything that may be observed, in a form that compares by bits.
+loop.
 """
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from jitcore.ir.graph import Block, Exit, Graph, Value
-from jitcore.ir.interp import run
 from jitcore.ir.layout import elementwise_layout
 from jitcore.ir.recipe import NULL, Build, Const, FromSource, FromValue
 from jitcore.ir.types import BOOL, COMPLEX, FLOAT, INT, ArrayType, ListType, ScalarType, array, strong
-from jitcore.ops.table import OPS
-from jitcore.passes.tables import PY_FUNCTIONS
 
 BINARY = {
     "d": ["add", "subtract", "multiply", "divide", "maximum", "power"], "f": ["add", "subtract", "multiply", "divide"],
@@ -150,7 +147,7 @@ class _Maker:
         getattr(self, "make_" + self.pick([
             "const", "idx", "py", "check", "binary", "binary", "binary", "binary", "unary", "unary", "cast", "where",
             "view", "view", "seen_through", "reduce", "splat", "load", "again", "compare", "copy", "list",
-            "list_change"]))()
+            "list_change", "pack", "pack", "whole", "put"]))()
 
     def lists(self) -> list[Value]:
         return self.of(lambda t: isinstance(t, ListType))
@@ -351,6 +348,51 @@ class _Maker:
             index = self.emit("wrap", (self.pick(ints), source.shape[0]), INT, exit=self.exit())
             self.emit("load", (source, index), strong(source.type.dtype))
 
+    def length(self, number: int) -> Value:
+        """A constant length: the same value wherever it is asked for."""
+        for node in self.graph.blocks[0].nodes:
+            if node.op == "const" and node.result.type == INT and node.attrs["value"] == number:
+                return node.result
+        node = self.graph.add(self.graph.blocks[0], "const", (), INT, value=number)
+        self.graph.blocks[0].nodes.insert(0, self.graph.blocks[0].nodes.pop())
+        return node.result
+
+    def make_pack(self) -> None:
+        """A small array of numbers."""
+        char = self.dtype(BINARY)
+        numbers = self.of(lambda t: t == strong(char)) if char is not None else []
+        if numbers:
+            shape = self.pick([(2,), (2,), (3,), (1,), (2, 2), (1, 2)])
+            layout = self.pick(["C", "F"]) if shape == (2, 2) else "C"
+            items = tuple(self.recent(numbers) for _ in range(int(np.prod(shape))))
+            self.emit("pack", items, array(char, len(shape), layout), shape=tuple(map(self.length, shape)))
+
+    def small(self) -> list[Value]:
+        return [value for value in self.arrays() if value.node is not None and value.node.op in ("pack", "ew", "copy")
+                and value.shape and all(n.node is not None and n.node.op == "const" for n in value.shape)]
+
+    def make_whole(self) -> None:
+        """Small arrays with one another, and an element of one by its number."""
+        if self.small():
+            a = self.recent(self.small())
+            fits = [b for b in self.small() if b.shape == a.shape and b.type.dtype == a.type.dtype]
+            char, b = a.type.dtype.char, self.recent(fits)
+            self.elementwise(self.pick(BINARY[char][:3]), f"{char}{char}->{char}", (a, b), self.exit()) \
+                if char != "?" else None
+            indices = tuple(self.length(self.pick([0, n.node.attrs["value"] - 1])) for n in a.shape)
+            self.emit("load", (a, *indices), strong(char))
+
+    def make_put(self) -> None:
+        """Something stored into a small array that the graph made."""
+        if self.small() and self.chance(30):
+            target = self.recent(self.small())
+            sources = [v for v in self.small() if v.shape == target.shape and v.type.dtype == target.type.dtype]
+            numbers = self.of(lambda t: t == strong(target.type.dtype.char))
+            if self.chance(50):
+                self.emit("assign", (target, self.pick(sources)), exit=self.exit())
+            elif numbers:
+                self.emit("store", (target, self.pick(numbers), *(self.length(0) for _ in target.shape)))
+
     def make_copy(self) -> None:
         arrays = self.arrays()
         if arrays:
@@ -390,10 +432,15 @@ class _Maker:
     def flow(self) -> None:
         """A diamond, a loop, or nothing."""
         kind = self.pick(["none", "none", "diamond", "loop"])
-        scalars = self.of(lambda t: isinstance(t, ScalarType))
+        scalars = self.of(lambda t: isinstance(t, ScalarType)) + 2 * self.small()
         if kind == "none" or not scalars:
             return
         carried = self.pick(scalars)
+
+        def alike() -> Value:
+            return self.pick([value for value in self.pool if value.type == carried.type
+                              and value.shape == carried.shape])
+
         outer = list(self.pool)
         if kind == "diamond":
             condition = self.pick(self.weak(BOOL) or [self.const(True, BOOL)])
@@ -403,18 +450,18 @@ class _Maker:
                 sides.append(self.block)
                 self.pool = list(outer) + ([condition] if condition not in outer else [])
                 self.steps(0, 4)
-                ends.append((self.block, self.pick(self.of(lambda t: t == carried.type))))
+                ends.append((self.block, alike()))
             top.terminator = self.end("branch", cond=condition, targets=[(side, ()) for side in sides])
             join = self.graph.new_block()
             for block, value in ends:
                 block.terminator = self.end("jump", targets=[(join, (value,))])
-            self.pool = [*outer, self.graph.add_param(join, carried.type)]
+            self.pool = [*outer, self.graph.add_param(join, carried.type, carried.shape)]
             self.block = join
             return
         zero, one, stop = self.const(0, INT), self.const(1, INT), self.const(3, INT)
         outer = list(self.pool)
         top, header = self.block, self.graph.new_block()
-        count, value = self.graph.add_param(header, INT), self.graph.add_param(header, carried.type)
+        count, value = self.graph.add_param(header, INT), self.graph.add_param(header, carried.type, carried.shape)
         top.terminator = self.end("jump", targets=[(header, (zero, carried))])
         self.block, self.pool = header, [*outer, count, value]
         more = self.emit("py", (count, stop), BOOL, fn="lt")
@@ -424,8 +471,7 @@ class _Maker:
         self.block = body
         self.steps(0, 4)
         following = self.emit("py", (count, one), INT, exit=0, fn="add")
-        body.terminator = self.end("jump", targets=[(header, (following,
-                                                              self.pick(self.of(lambda t: t == carried.type))))])
+        body.terminator = self.end("jump", targets=[(header, (following, alike()))])
         self.block, self.pool = after, inside
 
 
@@ -442,40 +488,3 @@ def programs(draw: st.DrawFn) -> tuple[Graph, list[object]]:
     maker.steps(1, 6)
     maker.finish()
     return maker.graph, maker.inputs
-
-
-# -- comparing ------------------------------------------------------------------------------------
-def bits(value: object) -> object:
-    """What can be seen of a value but its identity.  All NaNs count as one: which of two a sum of NaNs gives is
-    not promised."""
-    if isinstance(value, np.ndarray):
-        strides = tuple(s if n > 1 else None for s, n in zip(value.strides, value.shape)) if value.size else ()
-        return ("array", value.dtype.char, value.shape, strides, _bytes(value), value.base is None)
-    if isinstance(value, np.generic):
-        return ("strong", value.dtype.char, _bytes(np.asarray(value)))
-    if isinstance(value, list):
-        return ("list", tuple(map(bits, value)))
-    if isinstance(value, (float, complex)):
-        return (type(value), _bytes(np.asarray(value)))
-    return (type(value), value)
-
-
-def _bytes(value: np.ndarray) -> bytes:
-    value = np.array(value, order="C")
-    if value.dtype.kind == "c":
-        value = value.reshape(value.shape + (1,)).view(value.real.dtype)
-    if value.dtype.kind == "f":
-        value[np.isnan(value)] = np.nan
-    return value.tobytes()
-
-
-def sharing(values: list[object], inputs: list[object]) -> object:
-    """Which arrays are one object, and which share memory."""
-    arrays = [value for value in [*values, *inputs] if isinstance(value, np.ndarray)]
-    return [(a is b, np.may_share_memory(a, b)) for k, a in enumerate(arrays) for b in arrays[:k]]
-
-
-def outcome(graph: Graph, inputs: list[object]) -> object:
-    """The exit, the values' bits, and what is one object."""
-    exit, values = run(graph, inputs, OPS, PY_FUNCTIONS)
-    return exit, [bits(value) for value in values], sharing(values, inputs)

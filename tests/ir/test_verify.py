@@ -39,6 +39,8 @@ b0:
   assign %11, %18 !1
   %19: float64[2F] (%3, %4) = copy.F %0
   %20: float64[1C] (%3) = splat %18
+  %56: int = const 2
+  %57: float64[1C] (%56) = pack %18, %18
   %21: float64[1C] (%3) = iota %18, %18
   %22: bool = py.lt %2, %2
   %23: float = unbox %18
@@ -184,7 +186,11 @@ BROKEN = [
     ("I9", "dict('a', v0)", "either(v0)"),
     ("I9", "dict('a', v0)", "either('a', v0)"),
     ("I9", "dict('a', v0)", "tuple(either(v0, v0))"),
+    ("I6", "pack %18, %18", "pack %18"),
+    ("I5", "pack %18, %18", "pack %18, %2"),
+    ("I6", "(%56) = pack", "(%3) = pack"),
     ("I9", "dict('a', v0)", "iter_at(v0)"),
+    ("I9", "dict('a', v0)", "array('d', 'C', (1,), v0)"),
     ("I9", "dict('a', v0)", "zip()"),
     ("I9", "exit 0: restart", "exit 0: restart values(%0)"),
     ("I9", "operands[s0]", "operands[tuple(v0)]"),

@@ -6,7 +6,7 @@ import pytest
 
 import jitcore
 
-from .compare import fresh_copy
+from .compare import fresh_copy, same
 
 
 def becomes_an_argument(a, b):
@@ -52,3 +52,16 @@ def test_identity(func, n):
         assert [[x is y for x in expected] for y in expected] == [[x is y for x in got] for y in got]
     counts = jitcore.stats(fast)
     assert counts.native_calls + counts.leaves > 0, counts
+
+
+@pytest.mark.parametrize("y", [np.ones(3), np.ones((2, 2))])
+def test_names_that_are_read_anew_behind_a_call_may_be_one_array(y):
+    def changed(y, n, call):
+        other = y
+        for _ in range(n):
+            y += call(y)
+        return other is y, y
+
+    plain, fast = fresh_copy(changed), jitcore.accelerate(fresh_copy(changed))
+    for call in (np.sort, lambda v: v * 0.5, list):
+        same(plain(y.copy(), 4, call), fast(y.copy(), 4, call))

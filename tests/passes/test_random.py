@@ -6,7 +6,8 @@ from jitcore import passes
 from jitcore.ir.text import object_table, parse_graph, print_graph
 from jitcore.ir.verify import verify
 
-from ..ir.programs import outcome, programs
+from ..ir.outcomes import outcome
+from ..ir.programs import programs
 
 PHASES = [Phase.explicit, Phase.reuse, Phase.generate, Phase.target, Phase.shrink]
 quick = settings(max_examples=80, deadline=None, derandomize=True, phases=PHASES,

@@ -94,6 +94,35 @@ def test_iterators_are_where_they_were(index):
         assert list(flat) == list(array.flat)[index:]
 
 
+@pytest.mark.parametrize("char", DTYPES)
+def test_arrays_of_elements(char):
+    dtype = np.dtype(char)
+    words = -(-dtype.itemsize // 8)
+    for lengths in ((1,), (2,), (5,), (2, 3), (3, 1, 2)):
+        for order in "CF":
+            want = np.array(np.arange(1, np.prod(lengths) + 1).reshape(lengths).astype(dtype), order=order)
+            raw = b"".join(one.tobytes().ljust(8 * words, b"\0") for one in want.ravel())
+            head = (("const", char), ("const", order), ("const", lengths))
+            items = tuple(("np", words * k, char) for k in range(want.size))
+            got, again, inside = build((("memo", 0, ("build", "array", head + items)), ("ref", 0),
+                                        ("build", "list", (("ref", 0),))), (), raw)
+            assert got is again is inside[0] and type(got) is np.ndarray
+            assert got.dtype.char == char and got.shape == lengths and got.strides == want.strides
+            assert got.tobytes() == want.tobytes() and got.flags.owndata and got.flags.writeable
+
+
+def test_what_is_no_array_is_refused():
+    d, C, item = ("const", "d"), ("const", "C"), ("np", 0, "d")
+    for parts in ((), (d, C), (d, C, ("const", (1,))), (d, C, ("const", (2,)), item), (d, C, ("const", ()), item),
+                  (d, C, ("const", (1,)), ("np", 0, "f")), (d, C, ("const", (1,)), ("word", 0, "d")),
+                  (d, C, ("const", (-1, -1)), item), (d, C, ("const", 1), item), (d, C, ("const", ("1",)), item),
+                  (("const", "dd"), C, ("const", (1,)), item), (("const", "!"), C, ("const", (1,)), item),
+                  (("src", 0), C, ("const", (1,)), item), (d, ("const", 3), ("const", (1,)), item),
+                  (d, C, ("const", (2**40, 2**40)), item), (d, C, ("const", (1000,)), *[item] * 1000)):
+        with pytest.raises(ValueError):
+            build((("build", "array", parts),), (None,), bytes(8))
+
+
 def test_enumerate_and_zip():
     inner = ("build", "iter_at", (("src", 0), ("const", 1)))
     for number in (0, -3, 2**61):

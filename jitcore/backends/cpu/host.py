@@ -218,6 +218,19 @@ class Host:
         dims = [frame.length(v) for v in node.result.shape]
         return Arr(node.result.type, None, advance(frame.b, base.data, offset), dims, steps, base.base)
 
+    def _do_pack(self, node: Node) -> Arr:
+        """A new array, filled in memory order."""
+        frame = self.frame
+        assert node.result is not None and isinstance(node.result.type, ArrayType)
+        made = frame.new_array(node.result.type, [frame.length(v) for v in node.result.shape], None, frame.fallback)
+        dtype, order = canonical(node.result.type.dtype.char), list(range(len(node.operands)))
+        if node.result.type.layout == "F":
+            lengths = [length.node.attrs["value"] for length in node.result.shape if length.node is not None]
+            order = np.arange(len(order)).reshape(lengths).ravel(order="F").tolist()
+        for place, index in enumerate(order):
+            frame.scalar.store(frame.number(node.operands[index]), element(frame.b, made.data, i64(place), dtype))
+        return made
+
     def _address(self, arr: Arr, indices: list[Value]) -> ir.Value:
         if arr.strides is None and arr.type.layout == "C" and len(indices) == len(arr.dims) > 0:
             at = self.frame.length(indices[0])
