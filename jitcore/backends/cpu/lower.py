@@ -72,10 +72,12 @@ class _Lowering:
             host = Host(frame, self.ops, self.exact)
             for step in self.plan.steps[block]:
                 if isinstance(step, Kernel):
+                    frame.checks.finish()
                     kind = StoreCall if step.store is not None else KernelCall
                     kind(frame, step, self.ops, self.exact).emit()
                 else:
                     host.emit(step)
+            frame.checks.finish()
             self._end(block)
         frame.exits.finish()
 
