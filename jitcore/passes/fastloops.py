@@ -24,6 +24,7 @@ from jitcore.passes.drift import Motion, never_negative
 from jitcore.passes.gates import Gate
 from jitcore.passes.loops import Copy, Loop, Repair, goto, innermost, jump, predecessors, redirect
 from jitcore.passes.spread import Spread
+from jitcore.passes.undo import Undo, worth
 
 #: Nodes that a loop may have at most, and how many for each test that is saved.
 MOST_NODES, NODES_A_TEST = 500, 60
@@ -124,7 +125,8 @@ class _Version:
         inner = copy.blocks[head]
         inner.params.clear()
         copy.values.update(zip(head.params, params))
-        self.retry = goto(graph, head, params)
+        self.retry, self.params = goto(graph, head, params), params
+        self.tails: dict[Block, Block] = {}
         left = None if self.counter is not None else graph.add_param(front, INT)
         test = gate.finish(front, params, left, carried)
         self.carried = carried.parameters(front)
@@ -187,6 +189,9 @@ class _Version:
         sinks = {} if behind else self.sinks.get(block, {})
         put_off: list[Node | None] = [None] if sinks else []
 
+        undo = None if behind or not worth(block, self._told, self._sure) else Undo(
+            self.graph, self.loop.head, self.params)
+
         def look(line: int) -> None:
             if len(put_off) == 1 and put_off[0] is not None and put_off[0].result in sinks:
                 self._own_look(put_off[0])          # costs no more, and infinities that are no report stay here
@@ -206,7 +211,9 @@ class _Version:
             if settled is not None:
                 self._settled(copy, node, into, settled)
                 continue
-            if node.op == "store":
+            if node.op == "store" and undo is not None:
+                undo.keep(copy, node, into)
+            elif node.op == "store":
                 look(node.line)
                 behind = True
             exit = node.exit
@@ -241,7 +248,16 @@ class _Version:
                     if arg in sinks:
                         sinks.pop(arg)
                         self.sinks.setdefault(target, {})[copy.values[param]] = None
-        look(block.terminator.line)
+        if undo is not None and sinks:
+            self.tails[block] = undo.finish(into, sinks, block.terminator.line)
+        else:
+            look(block.terminator.line)
+
+    def _told(self, node: Node) -> bool:
+        return node.exit is not None and self.bounds.settled(node) is None and self._told_by_result(node)
+
+    def _sure(self, node: Node) -> bool:
+        return node.op == "poll" or self.bounds.settled(node) is not None
 
     def _own_look(self, node: Node, exit: int | None = None) -> None:
         """Lets ``node`` look at its own reports; that of underflow is the gate's."""
@@ -282,7 +298,7 @@ class _Version:
             jump(latch, front, (*params, *step))
             step = ()
         for block in loop.blocks:
-            end, into = block.terminator, copy.blocks[block]
+            end, into = block.terminator, self.tails.get(block, copy.blocks[block])
             assert end is not None
             if block is loop.head and self.counter is not None:     # the test has been made
                 jump(into, copy.blocks[self.counter.body], copy.all(self.counter.args), end.line)

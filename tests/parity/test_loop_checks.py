@@ -97,6 +97,16 @@ def recurrence(a, b, k):
     return b[-1]
 
 
+def neighbours(a, b, k):
+    for i in range(len(a) - 1):
+        x = a[i] * k
+        a[i] = a[i] - x
+        b[i] += x * b[i + 1]
+        a[i + 1] = a[i + 1] * b[i]
+        a[i] += b[i]
+    return x
+
+
 SPECIAL = [0.0, -0.0, 1.5, -3.0, 1e-320, 1e-200, 1e200, 1.7e308, np.inf, -np.inf, np.nan]
 
 
@@ -125,7 +135,7 @@ def compare(func, cases, make):
 
 
 @pytest.mark.parametrize("func", [scaled, total, quotients, twice, vanishing, largest, searched, plain_floats, roots,
-                                  quotient_of_quotients, recurrence])
+                                  quotient_of_quotients, recurrence, neighbours])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_special_values_at_every_trip(func, dtype, chunk):
     def make(case):
@@ -227,12 +237,13 @@ def test_a_nest_of_loops(shapes, chunk):
     compare(nested, [()], lambda case: tuple(np.arange(np.prod(s), dtype=float).reshape(s) for s in shapes))
 
 
-def test_arrays_that_are_one(chunk):
+@pytest.mark.parametrize("func", [twice, neighbours])
+def test_arrays_that_are_one(func, chunk):
     def make(case):
         a = np.arange(1.0, 9.0)
-        return a[case[0]:case[0] + 5], a[case[1]:case[1] + 5], 3.0
+        return a[case[0]:case[0] + 5], a[case[1]:case[1] + 5], case[2]
 
-    compare(twice, [(0, 0), (0, 1), (1, 0), (0, 3), (3, 0)], make)
+    compare(func, [(*at, k) for at in ((0, 0), (0, 1), (1, 0), (0, 3), (3, 0)) for k in (3.0, 1e60, 1e150)], make)
 
 
 def over_rows(u, by):

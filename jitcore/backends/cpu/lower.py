@@ -47,6 +47,8 @@ class _Lowering:
         self.slots: dict[Value, int] = {}
         #: Where code goes on that has met something unusual: slow versions of loops.
         self.rare = {exit.target for exit in frame.graph.exits if exit.target is not None}
+        self.rare |= {block for block in frame.graph.blocks if block.terminator is not None
+                      and block.terminator.kind == "jump" and block.terminator.targets[0][0] in self.rare}
         self.pending: list[tuple[Block, ir.Block, list[list[ir.Value]]]] = []
 
     def run(self) -> None:
