@@ -41,7 +41,8 @@ _TABLE = (
     Opcode("same", "Exits unless two ints are equal.", (), "must"),
     Opcode("wrap", "operands index, length: the index counted from the front; exits out of range.", (), "must"),
     Opcode("check", "Exits unless the bool (weak) operand is true.", (), "must"),
-    Opcode("finite", "Exits unless all operands, float or complex scalars, are finite.", (), "must"),
+    Opcode("finite", "Exits unless all operands, float or complex scalars, are finite; may exit where their sum"
+           " overflows.", (), "must"),
     Opcode("asks_under", "Whether the errstate in force asks for reports of underflow: the same all through a region."),
     Opcode("poll", "On a loop's way back: exits when the interpreter has to serve a signal or a pending call.",
            (), "must", False),

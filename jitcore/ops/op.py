@@ -18,6 +18,10 @@ INVALID, DIVIDE, OVER, UNDER = "invalid", "divide", "over", "under"
 ALL_REPORTS = frozenset({INVALID, DIVIDE, OVER, UNDER})
 NONE: frozenset[str] = frozenset()
 
+#: Operations whose result is infinite or NaN if one of the operands at these positions is.
+SPREADING = {"add": (0, 1), "subtract": (0, 1), "multiply": (0, 1), "divide": (0,), "true_divide": (0,),
+             "square": (0,), "sqrt": (0,), "negative": (0,), "absolute": (0,), "fabs": (0,), "positive": (0,)}
+
 
 @dataclass(frozen=True, eq=False)
 class Op:

@@ -43,7 +43,8 @@ def _libm(name: str) -> PyLowering:
 
 
 def _sqrt(b: ScalarBuilder, x: Scalar) -> Outcome:
-    return _checked(b, b.sqrt(x), x)
+    """Only a number below zero has no root."""
+    return b.sqrt(x), b.not_(b.cmp("<", x, b.const("d", 0.0)))
 
 
 def _fmod(b: ScalarBuilder, x: Scalar, y: Scalar) -> Outcome:

@@ -15,21 +15,21 @@ from __future__ import annotations
 from jitcore.ir.dominance import dominators, reverse_postorder
 from jitcore.ir.graph import Block, Graph, Node, Terminator, Value
 from jitcore.ir.types import BOOL, INT, ArrayType, ListType, ScalarType
-from jitcore.ops.op import UNDER
+from jitcore.ops.op import SPREADING, UNDER
 from jitcore.ops.table import OPS
 from jitcore.passes import dce
 from jitcore.passes.bounds import WATCHED, Bounds, Counter, counter_of
+from jitcore.passes.carried import Carried
 from jitcore.passes.drift import Motion, never_negative
 from jitcore.passes.gates import Gate
 from jitcore.passes.loops import Copy, Loop, Repair, goto, innermost, jump, predecessors, redirect
+from jitcore.passes.spread import Spread
+from jitcore.passes.undo import Undo, worth
 
 #: Nodes that a loop may have at most, and how many for each test that is saved.
 MOST_NODES, NODES_A_TEST = 500, 60
 _SCALAR = frozenset(("const", "object", "py", "idx", "unbox", "dim", "stride", "wrap", "check", "poll", "ew", "cast",
                      "load", "store", "same", "view", "writable", "count", "item", "byte", "number"))
-#: Operations whose result is infinite or NaN if one of the operands at these positions is.
-_SPREADING = {"add": (0, 1), "subtract": (0, 1), "multiply": (0, 1), "divide": (0,), "true_divide": (0,),
-              "square": (0,), "sqrt": (0,), "negative": (0,), "absolute": (0,), "fabs": (0,), "positive": (0,)}
 #: Operations that report exactly where the result is infinite or NaN and no operand is (or where it is tiny).
 _TOLD_BY_RESULT = frozenset(("add", "subtract", "multiply", "divide", "true_divide", "square", "sqrt"))
 
@@ -113,6 +113,7 @@ class _Version:
     # -- making it --------------------------------------------------------------------------------------
     def _build(self) -> None:
         graph, loop, head = self.graph, self.loop, self.loop.head
+        carried = Carried(graph, loop, self.bounds)
         sources = predecessors(graph)[head]
         gate = Gate(graph, head, self.bounds, self.counter, self._asks_under())
         for source in sources:
@@ -124,9 +125,11 @@ class _Version:
         inner = copy.blocks[head]
         inner.params.clear()
         copy.values.update(zip(head.params, params))
-        self.retry = goto(graph, head, params)
+        self.retry, self.params = goto(graph, head, params), params
+        self.tails: dict[Block, Block] = {}
         left = None if self.counter is not None else graph.add_param(front, INT)
-        test = gate.finish(front, params, left)
+        test = gate.finish(front, params, left, carried)
+        self.carried = carried.parameters(front)
         step: tuple[Value, ...] = ()
         line = head.terminator.line if head.terminator is not None else 0
         front.terminator = Terminator("branch", cond=test, targets=[(inner, ()), (head, params)], line=line)
@@ -137,10 +140,12 @@ class _Version:
             assert fewer is not None
             step = (fewer,)
         self._watch(copy, inner, line)
+        self.spread = Spread(graph, loop)
         stored = self._stored()
         self.sinks: dict[Block, dict[Value, None]] = {}
         for block in loop.blocks:
             self._block(copy, block, stored)
+        step += copy.all(tuple(carried.store.operands[1] for _ in self.carried))
         self._ends(copy, front, step)
 
     def _watch(self, copy: Copy, inner: Block, line: int) -> None:
@@ -184,6 +189,9 @@ class _Version:
         sinks = {} if behind else self.sinks.get(block, {})
         put_off: list[Node | None] = [None] if sinks else []
 
+        undo = None if behind or not worth(block, self._told, self._sure) else Undo(
+            self.graph, self.loop.head, self.params)
+
         def look(line: int) -> None:
             if len(put_off) == 1 and put_off[0] is not None and put_off[0].result in sinks:
                 self._own_look(put_off[0])          # costs no more, and infinities that are no report stay here
@@ -195,24 +203,37 @@ class _Version:
         for node in block.nodes:
             if node.op == "poll":
                 continue
+            if node in self.carried:
+                assert node.result is not None
+                copy.values[node.result] = self.carried[node]
+                continue
             settled = self.bounds.settled(node)
             if settled is not None:
                 self._settled(copy, node, into, settled)
                 continue
-            if node.op == "store":
+            if node.op == "store" and undo is not None:
+                undo.keep(copy, node, into)
+            elif node.op == "store":
                 look(node.line)
                 behind = True
             exit = node.exit
             if exit is not None:
                 exit = copy.exit(exit) if behind else self.retry
+            if exit is not None and not behind and self.spread.told(node, block):
+                self.spread.unchecked(copy, node, into, sinks)
+                put_off.append(None)
+                continue
             told = exit is not None and not behind and self._told_by_result(node)
             new = copy.node(node, into, None if told else exit)
             if new.op in ("ew", "cast") and new.exit is not None:
                 self._own_look(new, new.exit)
             if new.op == "ew":
-                for k in _SPREADING.get(new.attrs["op"], ()):
+                for k in SPREADING.get(new.attrs["op"], ()):
                     if told:
-                        sinks.pop(new.operands[k], None)
+                        sinks.pop(self.spread.root(new.operands[k]), None)
+            self.spread.name(new)
+            if not behind and (len(put_off) != 1 or put_off[0] is None):
+                self.spread.absorbs(new, sinks)
             if new.op == "py" and new.exit == self.retry and new.attrs["fn"] in ("int", "round"):
                 weak = new.operands[0].node             # exits unless its operand is finite
                 if weak is not None and weak.op == "unbox":
@@ -227,7 +248,16 @@ class _Version:
                     if arg in sinks:
                         sinks.pop(arg)
                         self.sinks.setdefault(target, {})[copy.values[param]] = None
-        look(block.terminator.line)
+        if undo is not None and sinks:
+            self.tails[block] = undo.finish(into, sinks, block.terminator.line)
+        else:
+            look(block.terminator.line)
+
+    def _told(self, node: Node) -> bool:
+        return node.exit is not None and self.bounds.settled(node) is None and self._told_by_result(node)
+
+    def _sure(self, node: Node) -> bool:
+        return node.op == "poll" or self.bounds.settled(node) is not None
 
     def _own_look(self, node: Node, exit: int | None = None) -> None:
         """Lets ``node`` look at its own reports; that of underflow is the gate's."""
@@ -268,7 +298,7 @@ class _Version:
             jump(latch, front, (*params, *step))
             step = ()
         for block in loop.blocks:
-            end, into = block.terminator, copy.blocks[block]
+            end, into = block.terminator, self.tails.get(block, copy.blocks[block])
             assert end is not None
             if block is loop.head and self.counter is not None:     # the test has been made
                 jump(into, copy.blocks[self.counter.body], copy.all(self.counter.args), end.line)

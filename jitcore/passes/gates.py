@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from jitcore.ir.graph import Block, Graph, Terminator, Value
+from jitcore.ir.graph import Block, Graph, Node, Terminator, Value
 from jitcore.ir.types import BOOL, INT, Type
 from jitcore.passes import bounds as limits
 from jitcore.passes.bounds import Bounds, Counter, number
+from jitcore.passes.carried import Carried
 from jitcore.passes.drift import Form
 
 
@@ -73,8 +74,13 @@ class Gate:
         self.into.terminator = Terminator("branch", cond=condition, line=self.line,
                                           targets=[(target, args), (self.head, self.params)])
 
+    def _load(self, node: Node, forms: tuple[Form, ...]) -> Value:
+        """The element that ``node`` loads on the first trip; ``forms``: its indices, exact."""
+        assert node.result is not None
+        return self._emit("load", (node.operands[0], *map(self._form, forms)), node.result.type)
+
     # -- the gate -----------------------------------------------------------------------------------
-    def finish(self, front: Block, params: tuple[Value, ...], left: Value | None) -> Value:
+    def finish(self, front: Block, params: tuple[Value, ...], left: Value | None, carried: Carried) -> Value:
         """Ends in jumps to ``front`` or the head; returns the condition, in ``front``, that a trip is left."""
         small: list[Value] = []
         if self.asked is not None:
@@ -105,7 +111,16 @@ class Gate:
             reached = self._idx("add", self._at(counter.param), way)
             end = self._idx("min" if counter.up else "max", self._at(counter.stop), reached)
         whole_condition = self._all(conditions)
-        if whole_condition is None:
+        if carried.loads:
+            going = self._compare("gt", trips, self._const(0)) if end is None else self._goes_on(self.params, end)
+            whole_condition = self._all([*conditions, going])
+            loading = self.graph.new_block()
+            assert whole_condition is not None
+            self._branch(whole_condition, loading, ())
+            self.into = loading
+            args += tuple(self._load(node, forms) for node, forms in carried.loads.items())
+            self.into.terminator = Terminator("jump", targets=[(front, args)], line=self.line)
+        elif whole_condition is None:
             self.into.terminator = Terminator("jump", targets=[(front, args)], line=self.line)
         else:
             self._branch(whole_condition, front, args)
@@ -114,5 +129,10 @@ class Gate:
             assert left is not None
             return self._compare("gt", left, self._const(0))
         assert end is not None
-        position = params[self.head.params.index(counter.param)]
-        return self._compare("lt" if counter.up else "gt", position, end)
+        return self._goes_on(params, end)
+
+    def _goes_on(self, params: tuple[Value, ...], end: Value) -> Value:
+        """Whether the counter, among the values of the head's parameters, has not come to ``end``."""
+        assert self.counter is not None
+        position = params[self.head.params.index(self.counter.param)]
+        return self._compare("lt" if self.counter.up else "gt", position, end)

@@ -5,6 +5,7 @@ Every case runs with runs of trips without polls (``passes.bounds.CHUNK``) of on
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -72,6 +73,40 @@ def plain_floats(a, b, k):
     return t
 
 
+def roots(a, b, k):
+    for i in range(len(a)):
+        d = math.sqrt(a[i])
+        f = k / (d * d * d)
+        b[i] = b[i] - a[i] * f
+
+
+def quotient_of_quotients(a, b, k):
+    for i in range(len(a)):
+        x = k / float(a[i])
+        y = float(b[i]) / (x + 1.0)
+        if y < 0.0:
+            b[i] = -x
+        else:
+            b[i] = a[i] * y * 1e200
+    return x, y
+
+
+def recurrence(a, b, k):
+    for i in range(1, len(a)):
+        b[i] = b[i - 1] * k + a[i]
+    return b[-1]
+
+
+def neighbours(a, b, k):
+    for i in range(len(a) - 1):
+        x = a[i] * k
+        a[i] = a[i] - x
+        b[i] += x * b[i + 1]
+        a[i + 1] = a[i + 1] * b[i]
+        a[i] += b[i]
+    return x
+
+
 SPECIAL = [0.0, -0.0, 1.5, -3.0, 1e-320, 1e-200, 1e200, 1.7e308, np.inf, -np.inf, np.nan]
 
 
@@ -99,7 +134,8 @@ def compare(func, cases, make):
     assert counted.compiles > 0 and counted.native_calls + counted.leaves > 0
 
 
-@pytest.mark.parametrize("func", [scaled, total, quotients, twice, vanishing, largest, searched, plain_floats])
+@pytest.mark.parametrize("func", [scaled, total, quotients, twice, vanishing, largest, searched, plain_floats, roots,
+                                  quotient_of_quotients, recurrence, neighbours])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_special_values_at_every_trip(func, dtype, chunk):
     def make(case):
@@ -201,12 +237,45 @@ def test_a_nest_of_loops(shapes, chunk):
     compare(nested, [()], lambda case: tuple(np.arange(np.prod(s), dtype=float).reshape(s) for s in shapes))
 
 
-def test_arrays_that_are_one(chunk):
+@pytest.mark.parametrize("func", [twice, neighbours])
+def test_arrays_that_are_one(func, chunk):
     def make(case):
         a = np.arange(1.0, 9.0)
-        return a[case[0]:case[0] + 5], a[case[1]:case[1] + 5], 3.0
+        return a[case[0]:case[0] + 5], a[case[1]:case[1] + 5], case[2]
 
-    compare(twice, [(0, 0), (0, 1), (1, 0), (0, 3), (3, 0)], make)
+    compare(func, [(*at, k) for at in ((0, 0), (0, 1), (1, 0), (0, 3), (3, 0)) for k in (3.0, 1e60, 1e150)], make)
+
+
+def over_rows(u, by):
+    for i in range(1, len(u)):
+        for j in range(1, u.shape[1]):
+            u[i, j] = u[i, j - 1] + by * u[i - 1, j]
+
+
+def downwards(u, by):
+    for i in range(len(u) - 1):
+        for j in range(u.shape[1] - 2, -1, -1):
+            x = u[i + 1, j]
+            u[i, j] = u[i, j + 1] - by * x
+            x += u[i, j]
+        u[i, 0] += x
+
+
+def in_place(u, by):
+    for i in range(len(u)):
+        for j in range(u.shape[1]):
+            u[i, 1] = u[i, 1] * by + u[i, j]
+
+
+@pytest.mark.parametrize("strides", [(48, 8), (8, 8), (8, 0), (0, 8), (0, 0), (8, 16), (-48, 8), (48, -8)])
+@pytest.mark.parametrize("func", [over_rows, downwards, in_place])
+def test_recurrences_whatever_shares_memory(func, strides, chunk):
+    def make(case):
+        base = np.arange(1.0, 65.0)
+        return np.lib.stride_tricks.as_strided(base[30:], (4, 6), strides), 0.5
+
+    compare(func, [()], make)
+    compare(func, [()], lambda case: (make(case)[0].astype(np.int32), 3))
 
 
 def found(a, x):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -170,8 +171,32 @@ def floats(a, n, k):
     return x
 
 
+def recurrence(a, n, k):
+    x = 0
+    for i in range(1, n):
+        x += a[i]
+        a[i] = a[i - 1] + k
+        if x > 20:
+            break
+    return x
+
+
+def two_back(a, n, k):
+    for i in range(n, 1, -2):
+        a[i - 2] = a[i - 1] + a[i]
+    return i
+
+
+def roots(a, n, k):
+    x = 0.0
+    for i in range(n):
+        d = math.sqrt(a[i] + k)
+        x += a[i] * (2.0 / d)
+    return x
+
+
 @pytest.mark.parametrize("trips", [1, 2, 5, bounds.CHUNK])
-@pytest.mark.parametrize("func", [counted, wandering, broken_off, nested, floats])
+@pytest.mark.parametrize("func", [counted, wandering, broken_off, nested, floats, recurrence, two_back, roots])
 def test_the_same_runs(func, trips, monkeypatch):
     monkeypatch.setattr(bounds, "CHUNK", trips)
     arrays = [np.array([1, 5, 3, 3, 2, 9, 11]), np.array([1.0, np.inf, 1e308, np.nan, -1e308, 0.0, 1e-310])]

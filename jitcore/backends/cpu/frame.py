@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from jitcore.backends.base import Part
-from jitcore.backends.cpu.emit import I32, I64, PTR, Unit, advance, entry_alloca, i32, i64, start, word
+from jitcore.backends.cpu.checks import Checks
+from jitcore.backends.cpu.emit import I32, I64, PTR, RARE, Unit, advance, entry_alloca, i32, i64, start, word
 from jitcore.backends.cpu.exits import Exits
 from jitcore.backends.cpu.loops import Unsupported
 from jitcore.backends.scalar import LLVMBuilder
@@ -53,6 +54,7 @@ class Frame:
         self.values: dict[Value, Scalar | Arr | ir.Value] = {}
         self.n_own = 0
         self.exits = Exits(self)
+        self.checks = Checks(self)
         self.inp, self.out, self.own = (self.b.load(word(self.b, self.ctx, k), typ=PTR) for k in range(3))
         self.events: ir.Value | None = None
         if any(node.op == "poll" for node in graph.nodes()):
@@ -70,6 +72,10 @@ class Frame:
 
     def helper(self, name: str, *args: ir.Value) -> ir.Value:
         return self.b.call(self.unit.helper(name), args)
+
+    def rarely(self, name: str, *args: ir.Value) -> ir.Value:
+        """The same where the call is seldom made."""
+        return self.b.call(self.unit.rare(name), args, cconv=RARE)
 
     def alloca(self, kind: ir.Type, count: int) -> ir.Value:
         return entry_alloca(self.function, kind, count)
@@ -195,10 +201,9 @@ class Frame:
         self.exits.write(exit)
 
     def leave_if(self, condition: ir.Value, exit: int) -> None:
-        """Takes ``exit`` where the ``i1`` holds; goes on otherwise."""
-        go_on = self.function.append_basic_block("on")
-        self.branch(condition, self.exits.target(exit), go_on)
-        self.move_to(go_on)
+        """Takes ``exit`` where the ``i1`` holds, or what waits for this exit says so; goes on otherwise."""
+        self.checks.fail(condition, exit)
+        self.checks.settle()
 
     def branch(self, condition: ir.Value, rare: ir.Block, usual: ir.Block) -> None:
         """Jumps by ``condition``, which seldom holds."""

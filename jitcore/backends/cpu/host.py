@@ -14,6 +14,7 @@ import numpy as np
 from llvmlite import ir
 
 from jitcore import _core
+from jitcore.backends.cpu.checks import not_finite
 from jitcore.backends.cpu.emit import I32, I64, PTR, advance, element, i32, i64, volatile_load, word
 from jitcore.backends.cpu.frame import FLAGS, STRIDES, Arr, Frame
 from jitcore.backends.cpu.lists import Lists
@@ -34,6 +35,13 @@ _WRITEABLE, _WARN_ON_WRITE = 0x0400, -(1 << 31)
 _TYPE, _NUMBER = 8, 16
 #: Where sequences hold their size, lists and tuples their items (a list: a pointer to them), bytes their bytes.
 _SIZE, _ITEMS, _BYTES = 16, tuple.__basicsize__, bytes.__basicsize__ - 1
+#: Nodes before which checks may wait: they have no effect, and do nothing undefined whatever the checks would say.
+#: Those that read memory by an index need the checks of indices only.
+_TOGETHER = frozenset(("const", "object", "py", "idx", "ew", "cast", "unbox", "dim", "stride", "bcast", "same", "wrap",
+                       "check", "finite", "view", "load", "count", "item", "byte", "number"))
+_BY_INDEX = frozenset(("load", "count", "item", "byte", "number"))
+#: Functions of ``py`` with a result whatever the operands are.
+_TOTAL = frozenset(("add", "sub", "mul", "neg", "abs", "truediv", "math.sqrt"))
 
 
 class Host:
@@ -44,6 +52,10 @@ class Host:
         self.lists = Lists(frame)
 
     def emit(self, node: Node) -> None:
+        if node.op not in _TOGETHER:
+            self.frame.checks.finish()
+        elif node.op in _BY_INDEX:
+            self.frame.checks.settle()
         if node.op.startswith("list_"):
             self.lists.emit(node)
             return
@@ -69,7 +81,9 @@ class Host:
         result, ok = python.lower(self.frame.scalar, node.attrs["fn"], *self._numbers(node))
         self.frame.take_bails(node.exit or 0)
         if ok is not None:
-            self.frame.leave_if(self.frame.b.not_(ok.raw), node.exit or 0)
+            self.frame.checks.fail(self.frame.b.not_(ok.raw), node.exit or 0)
+            if node.attrs["fn"] not in _TOTAL:
+                self.frame.checks.settle()
         return result
 
     def _do_idx(self, node: Node) -> Scalar:
@@ -85,9 +99,11 @@ class Host:
             bits = y.constant.bit_length() - 1
             raw = b.ashr(x, i64(bits)) if fn == "floordiv" else b.and_(x, i64(y.constant - 1))
         elif fn == "mod":
+            self.frame.checks.settle()
             rest = b.srem(x, y)
             raw = b.select(b.icmp_signed("<", rest, i64(0)), b.add(rest, y), rest)
         elif fn == "floordiv":
+            self.frame.checks.settle()
             quotient, rest = b.sdiv(x, y), b.srem(x, y)
             raw = b.sub(quotient, b.zext(b.icmp_signed("<", rest, i64(0)), I64))
         else:
@@ -169,31 +185,26 @@ class Host:
         b, (x, y) = self.frame.b, [n.raw for n in self._numbers(node)]
         fits = b.or_(b.icmp_signed("==", x, y),
                      b.or_(b.icmp_signed("==", x, i64(1)), b.icmp_signed("==", y, i64(1))))
-        self.frame.leave_if(b.not_(fits), node.exit or 0)
-        return Scalar("l", self.frame.b.select(self.frame.b.icmp_signed("==", x, i64(1)), y, x))
+        self.frame.checks.fail(b.not_(fits), node.exit or 0)
+        return Scalar("l", b.select(b.icmp_signed("==", x, i64(1)), y, x))
 
     def _do_same(self, node: Node) -> None:
         x, y = (n.raw for n in self._numbers(node))
-        self.frame.leave_if(self.frame.b.icmp_signed("!=", x, y), node.exit or 0)
+        self.frame.checks.fail(self.frame.b.icmp_signed("!=", x, y), node.exit or 0)
 
     def _do_wrap(self, node: Node) -> Scalar:
         b, (x, length) = self.frame.b, [n.raw for n in self._numbers(node)]
         wrapped = b.select(b.icmp_signed("<", x, i64(0)), b.add(x, length), x)
-        self.frame.leave_if(b.icmp_unsigned(">=", wrapped, length), node.exit or 0)
+        self.frame.checks.fail(b.icmp_unsigned(">=", wrapped, length), node.exit or 0)
         return Scalar("l", wrapped)
 
     def _do_check(self, node: Node) -> None:
-        self.frame.leave_if(self.frame.b.not_(self.frame.number(node.operands[0]).raw), node.exit or 0)
+        self.frame.checks.fail(self.frame.b.not_(self.frame.number(node.operands[0]).raw), node.exit or 0)
 
     def _do_finite(self, node: Node) -> None:
-        """``x - x`` is 0 for a finite number and NaN for any other: a sum of such differences tells about all."""
         s = self.frame.scalar
-        sums: dict[str, Scalar] = {}
-        for part in (p for x in self._numbers(node) for p in parts_of(s, x)):
-            nothing = s.sub(part, part)
-            sums[part.dtype] = s.add(sums[part.dtype], nothing) if part.dtype in sums else nothing
-        for found in sums.values():
-            self.frame.leave_if(s.isnan(found).raw, node.exit or 0)
+        for condition in not_finite(s, [p for x in self._numbers(node) for p in parts_of(s, x)]):
+            self.frame.checks.fail(condition, node.exit or 0)
 
     def _do_asks_under(self, node: Node) -> Scalar:
         b = self.frame.b
@@ -206,7 +217,7 @@ class Host:
         asked, go_on = frame.function.append_basic_block("asked"), frame.function.append_basic_block("unasked")
         frame.branch(b.icmp_unsigned("!=", seen, i32(0)), asked, go_on)
         frame.move_to(asked)
-        frame.leave_if(b.icmp_unsigned("!=", frame.helper("jc_poll"), i32(0)), node.exit or 0)
+        frame.leave_if(b.icmp_unsigned("!=", frame.rarely("jc_poll"), i32(0)), node.exit or 0)
         b.branch(go_on)
         frame.move_to(go_on)
 

@@ -47,6 +47,8 @@ class _Lowering:
         self.slots: dict[Value, int] = {}
         #: Where code goes on that has met something unusual: slow versions of loops.
         self.rare = {exit.target for exit in frame.graph.exits if exit.target is not None}
+        self.rare |= {block for block in frame.graph.blocks if block.terminator is not None
+                      and block.terminator.kind == "jump" and block.terminator.targets[0][0] in self.rare}
         self.pending: list[tuple[Block, ir.Block, list[list[ir.Value]]]] = []
 
     def run(self) -> None:
@@ -72,10 +74,12 @@ class _Lowering:
             host = Host(frame, self.ops, self.exact)
             for step in self.plan.steps[block]:
                 if isinstance(step, Kernel):
+                    frame.checks.finish()
                     kind = StoreCall if step.store is not None else KernelCall
                     kind(frame, step, self.ops, self.exact).emit()
                 else:
                     host.emit(step)
+            frame.checks.finish()
             self._end(block)
         frame.exits.finish()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import reduce as fold
 
+from jitcore.backends.cpu.checks import LEAST
 from jitcore.backends.cpu.emit import i32
 from jitcore.backends.cpu.frame import Frame
 from jitcore.backends.cpu.loops import emit_report, parts_of
@@ -33,16 +34,15 @@ class Reports:
             return
         kind = parts[0].dtype
         tiny = under and not (name in ("add", "subtract") and kind in "fd")
+        numbers = FLOATS if name else FLOATS + INTS
+        if not quiet and len(parts) == 1 and len(args) <= 2 and all(a.dtype in numbers for a in args):
+            frame.checks.look(name, parts[0], args, tiny, exit)
+            return
+        frame.checks.turn_to(exit)
         usual = fold(s.and_, [is_normal(s, p) if tiny else is_finite(s, p) for p in parts])
         look, fine = frame.function.append_basic_block("odd"), frame.function.append_basic_block("usual")
         frame.branch(s.not_(usual).raw, look, fine)
         frame.move_to(look)
-        numbers = FLOATS if name else FLOATS + INTS
-        if not quiet and len(parts) == 1 and len(args) <= 2 and all(a.dtype in numbers for a in args):
-            self._odd(parts[0], args, exit, name, tiny)
-            b.branch(fine)
-            frame.move_to(fine)
-            return
         report = emit_report(s, name, result, args, op, node.attrs.get("sig", ""), quiet)
         if report is not None:
             frame.leave_if(report, exit)
@@ -57,24 +57,13 @@ class Reports:
         b.branch(fine)
         frame.move_to(fine)
 
-    def _odd(self, result: Scalar, args: list[Scalar], exit: int, name: str, tiny: bool) -> None:
-        """Takes the exit if there is a report for a result that is not an ordinary number: C finds out, which keeps
-        rare code short.  An int operand (of a conversion) is an ordinary number whatever it is."""
-        frame, s = self.frame, self.frame.scalar
-        one = s.const("d", 1.0)
-        x, y = [*(s.cast(a, "d") if a.dtype in FLOATS else one for a in args), s.const("d", 0.0)][:2]
-        least = {"e": 2.0**-14, "f": 2.0**-126, "d": 2.0**-1022}[result.dtype] if tiny else 0.0
-        exact = 3 if name == "multiply" else 1 if name in ("divide", "true_divide") else 0
-        odd = frame.helper("jc_odd_result", s.cast(result, "d").raw, x.raw, y.raw, s.const("d", least).raw, i32(exact))
-        frame.leave_if(frame.b.icmp_unsigned("!=", odd, i32(0)), exit)
-
     def _underflow(self, result: Scalar, exit: int) -> None:
         """Takes the exit if the result may have been rounded below the normal numbers and errstate asks for that."""
         frame, b, s = self.frame, self.frame.b, self.frame.scalar
         parts = [p for p in parts_of(s, result) if p.dtype in FLOATS]
         if not parts:
             return
-        least = {"e": 2.0**-14, "f": 2.0**-126, "d": 2.0**-1022}[parts[0].dtype]
+        least = LEAST[parts[0].dtype]
         tiny = fold(s.or_, [s.cmp("<", s.fabs(p), s.const(p.dtype, least)) for p in parts])
         look, fine = frame.function.append_basic_block("tiny"), frame.function.append_basic_block("fine")
         frame.branch(tiny.raw, look, fine)
