@@ -66,6 +66,7 @@ class Builder:
         self.block: Block = self.entry
         self.guards: list[Guard] = []
         self.sources: list[Source] = []
+        self._numbers: dict[Source, int] = {}
         self.left: list[Left] = []
         self.loops: list[Loop] = []
         self.line = 0
@@ -87,9 +88,11 @@ class Builder:
     # -- sources and guards -------------------------------------------------------------------
     def source_index(self, source: Source) -> int:
         """The number of ``source``, for ``recipe.FromSource``."""
-        if source not in self.sources:
+        number = self._numbers.get(source)
+        if number is None:
+            number = self._numbers[source] = len(self.sources)
             self.sources.append(source)
-        return self.sources.index(source)
+        return number
 
     def guard(self, guard: Guard) -> None:
         self.source_index(guard.source)

@@ -119,7 +119,8 @@ def cast(m: Any, value: Value, dtype: np.dtype) -> Value:
 
 
 def as_dtype(m: Any, operand: Abstract, dtype: np.dtype) -> Value:
-    """The graph value of an operand, converted to ``dtype``."""
+    """The graph value of an operand, converted to ``dtype``; ``Unsupported`` where it is neither array nor number."""
+    type_of(operand)
     if isinstance(operand, Known):
         folded = fold(operand.obj, dtype)
         if folded is not None:

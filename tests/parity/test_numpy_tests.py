@@ -1,0 +1,120 @@
+"""Kinds of faults that NumPy's own tests have brought to light, each with the right value."""
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+import jitcore
+from jitcore.runtime.records import find_record
+
+from .compare import check, fresh_copy, same
+
+
+def other_dtype(x, dtype):
+    a = np.array(x, dtype=np.longdouble)
+    b = np.array(a, dtype=dtype)
+    return b * 2.0 + b
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int32])
+def test_array_of_what_is_not_compiled(dtype):
+    """An array of a dtype that no region holds is converted by NumPy."""
+    check(other_dtype, lambda: (np.arange(-4.0, 9.0), dtype), native=None)
+
+
+def of_objects(value, dtype):
+    return np.array(value, dtype=dtype) * 2.0, np.full((3,), value, dtype=dtype) + 1.0
+
+
+@pytest.mark.parametrize("value", ["7", None, "no number", object(), b"3", np.str_("2.5"), np.datetime64(3, "D")],
+                         ids=repr)
+def test_array_of_an_object(value):
+    check(of_objects, lambda: (value, np.float64), native=None)
+
+
+def joined(a, n, k):
+    b = a + [7.0] * n
+    return sum(b) * 2.5 + 3.5 * k, len(b)
+
+
+def test_long_lists_are_not_looked_at_item_by_item():
+    """Each item with a guard of its own: compiling took minutes for some thousand of them."""
+    fast = jitcore.accelerate(fresh_copy(joined))
+    for n in (3, 30, 2_000):
+        a = [1.5] * n
+        same(joined(a, n, 2.5), fast(a, n, 2.5))
+    assert jitcore.stats(fast).native_calls >= 1
+    record = find_record(fast.__code__)
+    assert all(len(entry.stages.trace.guards) < 600 for entry in record.entries if entry.stages is not None)
+
+
+def nested(rows, k):
+    total = 0.0
+    for row in rows:
+        a, b, c, d = row
+        total += a * k + b * k - c * k + d
+    return total
+
+
+def test_many_objects_are_not_read_one_by_one():
+    rows = tuple((float(i), 2.0, 3.0, i * 0.5) for i in range(900))
+    check(nested, lambda: (rows, 1.5), native=None)
+
+
+def attributes_are_there(x, n):
+    y = n * 2.0 + n * n - n / 3 + n
+    return (y, hasattr(x, "__name__"), hasattr(x, "mro"), hasattr(x, "__bases__"), hasattr(x, "__module__"),
+            hasattr(x, "__doc__"), hasattr(x, "__signature__"), hasattr(x, "__wrapped__"), hasattr(x, "nin"),
+            hasattr(x, "real"), hasattr(x, "__getitem__"), getattr(x, "__qualname__", "none"), getattr(x, "ndim", -1))
+
+
+@pytest.mark.parametrize("x", [1, 2.5, 1j, True, "a", [1, 2], (1,), {"a": 1}, {1}, None, np.zeros(3), np.float64(2),
+                               np.bool_(True), np.dtype("d"), np.add, np.log, np.mean, len, int, np.float64, np,
+                               slice(1), range(3), fresh_copy, fresh_copy.__get__(1)], ids=repr)
+def test_hasattr(x):
+    """What a class has, its objects need not have: attributes of the metaclass, of an object's own dict."""
+    check(attributes_are_there, lambda: (x, 2.0), native=None)
+
+
+def test_an_attribute_of_a_ufunc_that_changes():
+    def f(x):
+        return getattr(np.add, "remark", 0.0) + x * 2.0
+    fast = jitcore.accelerate(fresh_copy(f))
+    x = np.arange(3.0)
+    same(f(x), fast(x))
+    for value in (1.0, 2.0):
+        np.add.remark = value
+        try:
+            same(f(x), fast(x))
+        finally:
+            del np.add.remark
+    same(f(x), fast(x))
+
+
+def test_a_property_may_raise_attribute_error():
+    class WithProperty:
+        there = True
+
+        @property
+        def value(self):
+            if not self.there:
+                raise AttributeError("not now")
+            return 3.0
+
+    def f(obj, x):
+        return x * 2.0 + getattr(obj, "value", 1.0), hasattr(obj, "value")
+    plain, fast = fresh_copy(f), jitcore.accelerate(fresh_copy(f))
+    obj, x = WithProperty(), np.arange(3.0)
+    for there in (True, False, True):
+        obj.there = there
+        same(plain(obj, x), fast(obj, x))
+
+
+def test_a_descriptor_that_answers_for_the_object_alone():
+    def f(x):
+        return x * 2.0, inspect.signature(np.expm1) == np.expm1.__signature__, hasattr(np.expm1, "__signature__")
+    if not hasattr(np.log, "__signature__"):
+        pytest.skip("this NumPy has none")
+    same(f(np.ones(2)), jitcore.accelerate(fresh_copy(f))(np.ones(2)))
