@@ -192,6 +192,8 @@ def _of_instance(m: Machine, obj: Opaque, name: str) -> Abstract | Redirect:
         raise Unsupported(f"attribute {name} of a {cls.__name__}")
     namespace = _instance_dict(obj)
     if namespace is not None and name in namespace:
+        if not _is_harmless(found):         # it would be asked, were the entry gone
+            raise Unsupported(f"attribute {name} of a {cls.__name__}")
         return read(m, namespace[name], Attr(obj.source, name))
     if found is MISSING:
         _absent(m, obj, name, namespace)
@@ -210,6 +212,14 @@ def _of_instance(m: Machine, obj: Opaque, name: str) -> Abstract | Redirect:
     if random.of_method(found) is not None:
         return Method(Known(found), obj)
     raise Unsupported(f"attribute {name} of a {cls.__name__}")
+
+
+def _is_harmless(found: object) -> bool:
+    """Whether what a class has beside an instance's own attribute is no descriptor that may run code."""
+    if isinstance(found, (staticmethod, classmethod)):
+        found = found.__func__
+    return (isinstance(found, (types.FunctionType, types.MethodDescriptorType))
+            or not (hasattr(type(found), "__get__") or hasattr(type(found), "__set__")))
 
 
 def _absent(m: Machine, obj: Opaque, name: str, namespace: dict[str, Any] | None) -> NoReturn:

@@ -32,6 +32,6 @@ def op_for(ufunc: np.ufunc) -> Op | None:
     while name in OPS:
         number += 1
         name = f"{ufunc.__name__}.{number}"
-    op = Op(name, ufunc, {}, ALL_REPORTS, ALL_REPORTS, cost=50)
+    op = Op(name, ufunc, {}, ALL_REPORTS, ALL_REPORTS, cost=50, foreign=True)
     OPS[name] = _BY_UFUNC[id(ufunc)] = op
     return op

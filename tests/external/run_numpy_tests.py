@@ -295,6 +295,14 @@ def print_table(rows: list[list[str]]) -> None:
                         for k, (cell, width) in enumerate(zip(line, widths))))
 
 
+def _write_report(options: argparse.Namespace, told: dict[str, Any], rows: list[list[str]]) -> None:
+    """What is known so far: a long run may be looked at, or end early."""
+    if options.json:
+        options.json.write_text(json.dumps({
+            "python": sys.version.split()[0], "numpy": numpy.__version__, "options": vars(options), "files": told,
+            "table": [list(_HEAD), *rows, totals(rows)]}, indent=1, default=str), encoding="utf-8")
+
+
 def verdict(bad: int, silent: bool, native: int) -> int:
     """The exit status of so many differences; ``silent``: a file had no tests; ``native``: functions that ran so."""
     if silent or native == 0:
@@ -348,16 +356,12 @@ def main(arguments: list[str] | None = None) -> int:
                 for what in ("warnings", "output"):
                     if what in d.details:
                         print(f"    {what}: {str(d.details[what])[:600]}")
+            _write_report(options, told, rows)
     print_table(rows)
     native = sum(entry["functions"].get("native", 0) for entry in told.values())
     print(f"Python {sys.version.split()[0]}, NumPy {numpy.__version__}, mode {options.mode}"
           f"{', eager' if options.eager else ''}, each test {options.repeat} times: "
           f"{'every test did the same' if not bad else f'{bad} differences'}")
-    if options.json:
-        options.json.write_text(json.dumps({
-            "python": sys.version.split()[0], "numpy": numpy.__version__,
-            "options": {**vars(options), "json": str(options.json)}, "files": told,
-            "table": [list(_HEAD), *rows, totals(rows)]}, indent=1, default=str), encoding="utf-8")
     return verdict(bad, silent, native)
 
 

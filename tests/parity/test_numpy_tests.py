@@ -1,9 +1,11 @@
 """Kinds of faults that NumPy's own tests have brought to light, each with the right value."""
 from __future__ import annotations
 
+import functools
 import inspect
 
 import numpy as np
+import numpy._core._umath_tests as loops
 import pytest
 
 import jitcore
@@ -118,3 +120,61 @@ def test_a_descriptor_that_answers_for_the_object_alone():
     if not hasattr(np.log, "__signature__"):
         pytest.skip("this NumPy has none")
     same(f(np.ones(2)), jitcore.accelerate(fresh_copy(f))(np.ones(2)))
+
+
+def foreign(x, y):
+    return loops.always_error(x, x) * 2.0 + y
+
+
+def foreign_ignored(x, y):
+    with np.errstate(all="ignore"):
+        return loops.always_error(x, y).sum()
+
+
+def foreign_store(x, y):
+    y[:] = loops.always_error(x, x) + 1.0
+
+
+def foreign_number(x, y):
+    return loops.always_error_unary(1.5) + x * y
+
+
+@pytest.mark.parametrize("func", [foreign, foreign_ignored, foreign_store, foreign_number])
+@pytest.mark.parametrize("make", [lambda: (np.arange(3.0), np.ones(3)),
+                                  lambda: (np.arange(6000.0)[::2], np.ones(3000))],
+                         ids=["few", "many"])
+def test_a_loop_that_is_not_numpys_raises(func, make):
+    """Inner loops of other ufuncs can set exceptions: native code looks for them, NumPy raises them."""
+    counts = check(func, make, native=None)
+    assert counts.compiles >= 1
+
+
+def cached(obj, n):
+    return obj.value * n + n * n - n / 3.0 + n
+
+
+def test_a_cached_property_that_is_deleted():
+    """What the instance has goes before the descriptor of its class, which is asked again when it is gone."""
+    class Cached:
+        def __init__(self, start):
+            self.start = start
+            self.computed = 0
+
+        @functools.cached_property
+        def value(self):
+            self.computed += 1
+            return self.start + self.computed
+
+    seen = []
+    for func in (fresh_copy(cached), jitcore.accelerate(fresh_copy(cached))):
+        obj = Cached(1.0)
+        told = [func(obj, 2.0), func(obj, 3.0)]
+        del obj.value
+        seen.append([*told, func(obj, 2.0), obj.computed])
+    assert seen[0] == seen[1]
+
+
+def test_limits_of_a_dtype():
+    def f(x):
+        return x * np.finfo(np.float64).tiny, x + np.finfo(x.dtype).eps, np.finfo("f").max
+    check(f, lambda: (np.arange(1.0, 4.0),), native=None)
