@@ -122,6 +122,8 @@ def _of_known(m: Machine, obj: Known, name: str) -> Abstract:
 def _is_fixed(target: object, name: str) -> bool:
     """Whether the class of ``target``, written in C, answers for ``name``, always with the same; False: no object of it
     has such an attribute.  Raises ``Unsupported`` where what is in the object's own dict counts."""
+    if isinstance(target, np.dtype) and target.names is not None:
+        raise Unsupported("an attribute of a structured dtype")     # its names can be changed
     found = class_attribute(type(target), name)
     if hasattr(target, "__dict__") and (name in _IN_DICT or not isinstance(found, _DESCRIPTORS)):
         raise Unsupported(f"attribute {name} of a {type(target).__name__}, which has a dict")

@@ -6,6 +6,7 @@ zeros, one of the contents that it may have.  Used by ``numpy_calls``.
 """
 from __future__ import annotations
 
+import math
 from functools import reduce as fold_left
 from typing import Any
 
@@ -30,6 +31,7 @@ Kwargs = dict[str, Abstract]
 
 #: More elements than this are not made one by one.
 MOST_ELEMENTS = 8
+MOST_MEMORY = 1 << 36
 _FLOAT64 = np.dtype("d")
 
 
@@ -49,6 +51,9 @@ def shape_argument(m: Any, value: Abstract) -> tuple[Value, ...]:
         raise Unsupported("a negative length")
     if len(shape) > 32:
         raise Unsupported("more than 32 axes")
+    hints = lengths_of(m).hints(shape)
+    if math.prod(n for n in hints if n is not None) > MOST_MEMORY:
+        raise Unsupported("an array that no memory holds")      # which NumPy says even where nothing needs it
     return shape
 
 

@@ -3,12 +3,15 @@ from __future__ import annotations
 
 import functools
 import inspect
+import pickle
+import warnings
 
 import numpy as np
 import numpy._core._umath_tests as loops
 import pytest
 
 import jitcore
+from jitcore.ops import table
 from jitcore.runtime.records import find_record
 
 from .compare import check, fresh_copy, same
@@ -178,3 +181,109 @@ def test_limits_of_a_dtype():
     def f(x):
         return x * np.finfo(np.float64).tiny, x + np.finfo(x.dtype).eps, np.finfo("f").max
     check(f, lambda: (np.arange(1.0, 4.0),), native=None)
+
+
+def negated(x):
+    return np.negative(x) * 2.0 + (-x).sum()
+
+
+def test_a_loop_of_numpys_that_is_replaced():
+    """An extension may put its own inner loop into a ufunc, and take it out again."""
+    if not hasattr(loops, "replace_loop"):
+        pytest.skip("this NumPy's test module cannot")
+    fast, x = jitcore.accelerate(fresh_copy(negated)), np.arange(1.0, 4.0)
+    same(negated(x), fast(x))
+    saved = loops.replace_loop(np.negative)
+    try:
+        assert np.negative(x)[0] == 42.0
+        same(negated(x), fast(x))
+        same(negated(x), fast(x))
+    finally:
+        loops.restore_loop(np.negative, saved)
+    same(negated(x), fast(x))
+    assert not table.is_altered(table.OPS["negative"])
+    native = jitcore.stats(fast).native_calls
+    same(negated(x), fast(x))
+    assert jitcore.stats(fast).native_calls == native + 1
+
+
+def written(x, y):
+    a, _ = np.broadcast_arrays(x, y)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        a[1, 1] = 10.0
+        a[2, 2] = 20.0
+    return [(str(w.message), w.filename, w.lineno) for w in seen], x
+
+
+def test_arrays_that_warn_when_they_are_written_to():
+    """NumPy warns once, and compiling does not ask for what would make it warn."""
+    check(written, lambda: (np.arange(3.0), np.ones((3, 3))), native=None)
+
+
+def about_dtype(x):
+    y = x * 2
+    return y, repr(x), x.dtype.fields is None, x.dtype.metadata is None, x.copy(), x[::-1].dtype, x.dtype
+
+
+@pytest.mark.parametrize("dtype", ["i4", np.dtype(("i4", [("a", "i2"), ("b", "i2")])),
+                                   np.dtype("i4", metadata={"a": 1}),
+                                   pickle.loads(pickle.dumps(np.dtype("i4")))], ids=repr)
+def test_dtypes_with_more_to_them(dtype):
+    def make():
+        return (np.arange(4).astype(dtype),)
+    plain, fast = fresh_copy(about_dtype), jitcore.accelerate(fresh_copy(about_dtype))
+    same(fast(np.arange(4, dtype="i4")), plain(np.arange(4, dtype="i4")))
+    for _ in range(2):
+        a, b = plain(*make()), fast(*make())
+        same(a, b)
+        assert [str(x.dtype) for x in (a[0], a[4])] == [str(x.dtype) for x in (b[0], b[4])]
+        assert [x.dtype.metadata for x in (a[0], a[4])] == [x.dtype.metadata for x in (b[0], b[4])]
+
+    def made(n):
+        return np.zeros(n, dtype), np.ones(n).astype(dtype), np.arange(n, dtype=dtype)
+    for a, b in zip(made(3), jitcore.accelerate(fresh_copy(made))(3)):
+        same(a, b)
+        assert str(a.dtype) == str(b.dtype) and a.dtype.metadata == b.dtype.metadata
+
+
+def too_large(n):
+    np.empty(n, dtype=np.uint8)
+    return n
+
+
+@pytest.mark.parametrize("n", [np.iinfo(np.intp).max, np.iinfo(np.intp).max // 2])
+def test_an_array_that_no_memory_holds(n):
+    """Also where nothing reads it."""
+    def f():
+        np.empty(n, dtype=np.uint8)
+    check(f, tuple, native=None)
+    check(too_large, lambda: (int(n),), native=None)
+
+
+def named(x, dtype):
+    return x.astype(dtype) * 2
+
+
+@pytest.mark.parametrize("dtype", ["f4", "float32", "<f4", "=f4", "single", "f", "d", "int", "long", "longlong", "intp",
+                                   "no dtype", "a", ">f4", "q", "uint", "bool", "?", "e", np.str_("f4")], ids=repr)
+def test_dtypes_by_name(dtype):
+    check(named, lambda: (np.arange(3.0), dtype), native=None)
+
+
+def test_compiling_shows_no_warning_again():
+    """What is shown once a place is forgotten when somebody touches the filters."""
+    def f(x):
+        warnings.warn("once", UserWarning, stacklevel=1)
+        return x.astype("f4") * 2
+
+    def run(func):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("default")
+            for n in (1, 2, 3):
+                func(np.zeros((1,) * n))
+            return len(seen)
+    f.__globals__.pop("__warningregistry__", None)
+    assert run(fresh_copy(f)) == 1
+    f.__globals__.pop("__warningregistry__", None)
+    assert run(jitcore.accelerate(fresh_copy(f))) == 1
