@@ -6,7 +6,6 @@ zeros, one of the contents that it may have.  Used by ``numpy_calls``.
 """
 from __future__ import annotations
 
-import math
 from functools import reduce as fold_left
 from typing import Any
 
@@ -31,7 +30,6 @@ Kwargs = dict[str, Abstract]
 
 #: More elements than this are not made one by one.
 MOST_ELEMENTS = 8
-MOST_MEMORY = 1 << 36
 _FLOAT64 = np.dtype("d")
 
 
@@ -51,9 +49,6 @@ def shape_argument(m: Any, value: Abstract) -> tuple[Value, ...]:
         raise Unsupported("a negative length")
     if len(shape) > 32:
         raise Unsupported("more than 32 axes")
-    hints = lengths_of(m).hints(shape)
-    if math.prod(n for n in hints if n is not None) > MOST_MEMORY:
-        raise Unsupported("an array that no memory holds")      # which NumPy says even where nothing needs it
     return shape
 
 
@@ -255,7 +250,11 @@ def _float_range(m: Any, start: Value, stop: Value, step: Value) -> Abstract:
     def py(fn: str, *operands: Value, kind: Any = FLOAT) -> Value:
         return m.builder.emit("py", operands, kind, exit=0, fn=fn)
     lengths = lengths_of(m)
-    quotient = py("truediv", py("sub", stop, start), step)
+    span, zero = py("sub", stop, start), m.builder.const(0.0)
+    quotient = py("truediv", span, step)
+    # Where the quotient has vanished (an infinite step), NumPy looks at its sign.
+    both = (py("eq", x, zero, kind=BOOL) for x in (quotient, span))
+    m.builder.emit_check("check", (py("eq", *both, kind=BOOL),))
     count = lengths.idx("max", py("math.ceil", quotient, kind=INT), lengths.const(0))
     second = py("add", start, step)
     delta = py("sub", second, start)

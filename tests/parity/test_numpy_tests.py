@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import numpy._core._umath_tests as loops
 import pytest
+from numpy._core.overrides import array_function_dispatch
 
 import jitcore
 from jitcore.ops import table
@@ -287,3 +288,96 @@ def test_compiling_shows_no_warning_again():
     assert run(fresh_copy(f)) == 1
     f.__globals__.pop("__warningregistry__", None)
     assert run(jitcore.accelerate(fresh_copy(f))) == 1
+
+
+def ranged(start, stop, step):
+    return np.arange(start, stop, step) * 2.0
+
+
+@pytest.mark.parametrize("step", [np.inf, -np.inf, 1e300, -1e300, 0.5, -2.5, 10, np.nan])
+@pytest.mark.parametrize("stop", [0.0, 1e-300, 2.5, -3])
+@pytest.mark.parametrize("start", [0, 0.0, 1.5])
+def test_range_whose_length_vanishes(start, stop, step):
+    check(ranged, lambda: (start, stop, step), native=None)
+    check(ranged, lambda: (start, 2.5, 0.5), native=None)
+
+
+def copied_for_nothing(x):
+    np.array(x)
+    return x.shape
+
+
+def test_a_copy_that_no_memory_holds():
+    fast, huge = jitcore.accelerate(fresh_copy(copied_for_nothing)), np.broadcast_to(np.uint8(0), 2**62)
+    for x in (huge, np.ones(3), huge):
+        if x is huge:
+            with pytest.raises(MemoryError):
+                fast(x)
+        else:
+            assert fast(x) == (3,)
+
+
+class Duck:
+    """Answers for NumPy's functions."""
+
+    def __array_function__(self, func, types, args, kwargs):
+        return f"duck {func.__name__} {len(args)}"
+
+
+class Later:
+    """Comes to answer for them while the program runs."""
+
+
+def made_inside(x):
+    return np.mean(Duck()), np.sum(x) * 2.0, np.concatenate([x, Duck()]), np.clip(x, 0.0, 1.0)
+
+
+def given(x, duck):
+    return np.ndim(duck), np.full_like(duck, 2.0), x * 2.0
+
+
+def test_objects_that_numpy_dispatches_on():
+    check(made_inside, lambda: (np.arange(3.0),), native=None)
+    check(given, lambda: (np.arange(3.0), Duck()), native=None)
+
+
+def test_a_class_that_numpy_comes_to_dispatch_on():
+    plain, fast, x = fresh_copy(given), jitcore.accelerate(fresh_copy(given)), np.arange(3.0)
+    for _ in range(2):
+        same(plain(x, 1.0), fast(x, 1.0))
+        assert str(plain(x, Later())[0]) == str(fast(x, Later())[0])
+    Later.__array_function__ = Duck.__array_function__
+    try:
+        same(plain(x, Later()), fast(x, Later()))
+    finally:
+        del Later.__array_function__
+    assert str(plain(x, Later())[0]) == str(fast(x, Later())[0])
+
+
+def test_dispatchers_that_are_not_numpys():
+    """What finds the arguments to dispatch on is a function that may do anything."""
+    asked = []
+
+    def find(x):
+        asked.append(x)
+        return (x,)
+
+    @array_function_dispatch(find)
+    def double(x):
+        return x * 2.0
+
+    def f(x):
+        return double(x) + 1.0
+    fast = jitcore.accelerate(fresh_copy(f))
+    for n in (1, 2, 3):
+        same(fast(np.ones(2)), np.full(2, 3.0))
+        assert len(asked) == n
+
+    def only_like(*, like=None):
+        return 1.0
+    with_like = array_function_dispatch()(only_like)
+
+    def g():
+        return with_like(like=234) * 2.0
+    with pytest.raises(TypeError):
+        jitcore.accelerate(fresh_copy(g))()
