@@ -125,9 +125,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
-    """A test is run several times, so that what was compiled in the first run is met again."""
+    """A test is run several times, so that what was compiled in the first run is met again; those that count
+    references have runs before, until one passes."""
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    for _ in range(10 if pyfuncitem.nodeid in _settings["before"] else 0):
+        try:
+            pyfuncitem.obj(**arguments)
+            break
+        except AssertionError:
+            continue
     for _ in range(_settings["repeat"] - 1):
-        pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames})
+        pyfuncitem.obj(**arguments)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
