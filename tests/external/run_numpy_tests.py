@@ -48,13 +48,15 @@ START_SECONDS = 300.0
 NO_TESTS = 5        # pytest's exit status where all tests of a file were left out
 SLOWER = 30
 #: Tests that compare counts of references before and after.  Not promised are these, since compiled code refers to what
-#: it was compiled for, but that nothing is lost with each call: each runs before the run that counts, in both ways, until
-#: all of it is compiled.
+#: it was compiled for, but that nothing is lost with each call: each runs before the run that counts, in both ways,
+#: until all of it is compiled.
 COUNT_REFERENCES = (
     "_core/tests/test_multiarray.py::TestNewBufferProtocol::test_reference_leak",
     "_core/tests/test_numeric.py::TestCreationFuncs::test_for_reference_leak",
     "_core/tests/test_indexing.py::TestIndexing::test_small_regressions",
     "_core/tests/test_nditer.py::test_iter_refcount",
+    "_core/tests/test_regression.py::TestRegression::test_field_access_by_title",
+    "_core/tests/test_arrayobject.py::test_cleanup_with_refs_non_contig",
 )
 MODES = {
     "tests": "each test function is accelerated",
@@ -110,7 +112,8 @@ def _one_process(file: Path, mode: str | None, options: argparse.Namespace, limi
     """Whether this process came to its end; else one test more has an outcome, or ``run.trouble`` says why not."""
     log = folder / f"log-{run.processes}"
     log.touch()
-    settings = {"mode": mode, "log": str(log), "done": list(run.tests), "only": options.only, "repeat": options.repeat, "before": COUNT_REFERENCES,
+    settings = {"mode": mode, "log": str(log), "done": list(run.tests), "only": options.only, "repeat": options.repeat,
+                "before": COUNT_REFERENCES,
                 "precision": options.precision, "eager": options.eager, "threshold": options.threshold}
     env = {**os.environ, "NUMPY_TESTS": json.dumps(settings), "JITCORE_STRICT": "1", "PYTHONHASHSEED": "0",
            "NPY_AVAILABLE_MEM": options.memory, "PYTHONFAULTHANDLER": "1",
