@@ -128,7 +128,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
     """A test is run several times, so that what was compiled in the first run is met again; those that count
     references have runs before, until one passes."""
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
-    for _ in range(10 if pyfuncitem.nodeid in _settings["before"] else 0):
+    for _ in range(10 if pyfuncitem.nodeid.split("[")[0] in _settings["before"] else 0):
         try:
             pyfuncitem.obj(**arguments)
             break
