@@ -142,14 +142,21 @@ static int dims_equal(const jc_guard_op *op, PyObject *a, PyObject *b)
         && PyArray_DIM((PyArrayObject *)a, op->arg) == PyArray_DIM((PyArrayObject *)b, op->arg2);
 }
 
+/* A dtype of that number in native byte order and with nothing else to it, though not NumPy's own object. */
+static int is_plain(PyArray_Descr *descr, int64_t typenum)
+{
+    return descr->type_num == typenum && descr->byteorder != NPY_OPPBYTE && PyDataType_FIELDS(descr) == NULL
+        && PyDataType_METADATA(descr) == NULL;
+}
+
 static int load_array(const jc_guard_op *op, PyObject *o)
 {
     if (!PyArray_CheckExact(o)) {
         return 0;
     }
     PyArrayObject_fields *a = (PyArrayObject_fields *)o;
-    return a->nd == op->arg2 && (a->flags & op->mask) == op->want && a->descr->type_num == op->arg
-        && a->descr->byteorder != NPY_OPPBYTE;
+    return a->nd == op->arg2 && (a->flags & op->mask) == op->want
+        && ((PyObject *)a->descr == op->ptr || is_plain(a->descr, op->arg));
 }
 
 static int load_scalar(const jc_guard_op *op, PyObject *o, jc_word *word)

@@ -31,7 +31,7 @@ enum {
     JC_ALONE,               /* arg: the references that there are if nobody else has the object */
     JC_STRICT_IS,           /* arg: of a zip */
     JC_DIMS_EQUAL,          /* arg: axis; base, arg2: the other */
-    JC_LOAD_ARRAY,          /* word; arg: type number; arg2: axes; mask, want: flags */
+    JC_LOAD_ARRAY,          /* word; arg: type number; arg2: axes; mask, want: flags; ptr: NumPy's dtype */
     JC_LOAD_OBJECT,         /* word */
     JC_LOAD_INT, JC_LOAD_FLOAT, JC_LOAD_BOOL, JC_LOAD_COMPLEX,     /* word */
     JC_LOAD_RANGE,          /* word; arg: which number of a range iterator; arg2: its step is negative */

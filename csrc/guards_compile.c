@@ -153,6 +153,10 @@ static int compile_numpy(jc_guard_op *op, int typenum)
 static int compile_array(jc_guard_op *op, int typenum, int ndim, int layout)
 {
     const int c = NPY_ARRAY_C_CONTIGUOUS, f = NPY_ARRAY_F_CONTIGUOUS, aligned = NPY_ARRAY_ALIGNED;
+    op->ptr = (PyObject *)PyArray_DescrFromType(typenum);
+    if (op->ptr == NULL) {
+        return -1;
+    }
     op->arg = typenum;
     op->arg2 = ndim;
     op->mask = aligned | c | (layout == 'C' ? 0 : f);

@@ -127,9 +127,21 @@ int jc_reports_test(void)
     return JC_LIKELY(flags == 0) ? 0 : test_flags(flags);
 }
 
+/* After a loop that is not NumPy's own: whether it has set an exception, which is dropped: NumPy will run the loop again
+ * and raise it. */
+int jc_raised(void)
+{
+    if (JC_LIKELY(PyErr_Occurred() == NULL)) {
+        return 0;
+    }
+    PyErr_Clear();
+    return 1;
+}
+
 int jc_reports_symbols(PyObject *dict)
 {
     static const jc_symbol table[] = {
+        {"jc_raised", (void *)jc_raised},
         {"jc_reports_clear", (void *)jc_reports_clear}, {"jc_reports_test", (void *)jc_reports_test}, {NULL, NULL},
     };
     return jc_symbols_put(dict, table);

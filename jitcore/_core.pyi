@@ -92,6 +92,9 @@ def symbols() -> dict[str, int]:
     """The addresses of the helpers that native code calls by name."""
 def ufunc_loop(ufunc: Any, signature: str) -> tuple[int, int]:
     """The address of a ufunc's inner loop for types like ``'dd->d'``, and of its data."""
+def set_loop_handler(handler: Callable[[Any, tuple[int, ...], int, int], None]) -> bool:
+    """The handler is told of each inner loop of a ufunc that an extension replaces: its type numbers, the addresses of
+    the loops before and after.  False if that cannot be seen."""
 def pool_stats() -> dict[str, int]: ...
 def pool_trim(*args: Any) -> Any: ...
 def pool_limit(*args: Any) -> Any: ...

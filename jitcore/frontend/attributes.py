@@ -31,6 +31,7 @@ from jitcore.frontend.values import (
     Range,
     Scalar,
     Sequence,
+    Set,
     Slice,
     TypedList,
 )
@@ -39,6 +40,8 @@ from jitcore.guards.sources import Attr
 from jitcore.ops import random
 
 _METHOD_DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType)
+_DESCRIPTORS = (*_METHOD_DESCRIPTORS, types.GetSetDescriptorType, types.MemberDescriptorType)
+_IN_DICT = ("__dict__", "__doc__")      # what these descriptors give is in the object's dict, and can be changed
 _VALUES = (str, int, float, complex, tuple, bytes, type(None), np.generic)
 
 
@@ -66,20 +69,35 @@ def get(m: Machine, obj: Abstract, name: str) -> Abstract | Redirect:
 def has(m: Machine, obj: Abstract, name: str) -> bool:
     """``hasattr(obj, name)``."""
     obj = m.force(obj)
-    if isinstance(obj, (Opaque, Instance)):
-        try:
-            get(m, obj, name)
-        except Raises:
-            return False
-        return True
-    if isinstance(obj, Known) and not isinstance(obj.obj, _VALUES):
-        if isinstance(obj.obj, types.ModuleType) or isinstance(obj.obj, type):
-            get(m, obj, name)
-            return True
-    if isinstance(obj, Function):
-        get(m, obj, name)
-        return True
-    return hasattr(pytype(m, obj), name)
+    if isinstance(obj, (Scalar, Array)):
+        return _answers(_example(obj), name)
+    if isinstance(obj, Known) and isinstance(obj.obj, _VALUES) and type(obj.obj).__module__ in ("builtins", "numpy"):
+        return _answers(obj.obj, name)
+    if isinstance(obj, (Sequence, TypedList, Dict, Set, Slice, Range)):     # a metaclass's attributes are not theirs
+        return class_attribute(pytype(m, obj), name) is not MISSING
+    try:
+        found = get(m, obj, name)
+    except Raises:
+        return False
+    if isinstance(found, Redirect):
+        raise Unsupported(f"a property that may raise AttributeError ({name})")
+    return True
+
+
+def _example(obj: Scalar | Array) -> Any:
+    """An object with the attributes of ``obj``."""
+    if isinstance(obj, Array):
+        return np.empty((1,) * obj.type.ndim, obj.type.dtype)
+    number = obj.type.dtype.type(0)
+    return number.item() if obj.type.weak else number
+
+
+def _answers(obj: Any, name: str) -> bool:
+    """``hasattr`` of an object without code written in Python."""
+    try:
+        return hasattr(obj, name)
+    except Exception as error:
+        raise Unsupported(f"attribute {name} raises {type(error).__name__}") from None
 
 
 def _of_known(m: Machine, obj: Known, name: str) -> Abstract:
@@ -90,7 +108,7 @@ def _of_known(m: Machine, obj: Known, name: str) -> Abstract:
         return _of_class(m, obj, target, name)
     if isinstance(target, (np.ufunc, np.dtype, str, bytes, int, float, complex, tuple, np.generic, type(np.mean))) and (
             type(target).__module__ in ("builtins", "numpy", "numpy.dtypes")):
-        found = getattr(target, name, MISSING)
+        found = getattr(target, name, MISSING) if _is_fixed(target, name) else MISSING
         if found is MISSING:
             raise Raises(AttributeError, f"attribute {name} is absent")
         if isinstance(found, types.BuiltinMethodType) and getattr(type(target), name, None) is not None:
@@ -99,6 +117,17 @@ def _of_known(m: Machine, obj: Known, name: str) -> Abstract:
     if obj.source is None and type(target).__module__.startswith("numpy."):
         return _of_numpys_own(m, target, name)
     raise Unsupported(f"attribute {name} of a {type(target).__name__}")
+
+
+def _is_fixed(target: object, name: str) -> bool:
+    """Whether the class of ``target``, written in C, answers for ``name``, always with the same; False: no object of it
+    has such an attribute.  Raises ``Unsupported`` where what is in the object's own dict counts."""
+    if isinstance(target, np.dtype) and target.names is not None:
+        raise Unsupported("an attribute of a structured dtype")     # its names can be changed
+    found = class_attribute(type(target), name)
+    if hasattr(target, "__dict__") and (name in _IN_DICT or not isinstance(found, _DESCRIPTORS)):
+        raise Unsupported(f"attribute {name} of a {type(target).__name__}, which has a dict")
+    return found is not MISSING
 
 
 def _of_numpys_own(m: Machine, target: object, name: str) -> Abstract:
@@ -165,6 +194,8 @@ def _of_instance(m: Machine, obj: Opaque, name: str) -> Abstract | Redirect:
         raise Unsupported(f"attribute {name} of a {cls.__name__}")
     namespace = _instance_dict(obj)
     if namespace is not None and name in namespace:
+        if not _is_harmless(found):         # it would be asked, were the entry gone
+            raise Unsupported(f"attribute {name} of a {cls.__name__}")
         return read(m, namespace[name], Attr(obj.source, name))
     if found is MISSING:
         _absent(m, obj, name, namespace)
@@ -183,6 +214,14 @@ def _of_instance(m: Machine, obj: Opaque, name: str) -> Abstract | Redirect:
     if random.of_method(found) is not None:
         return Method(Known(found), obj)
     raise Unsupported(f"attribute {name} of a {cls.__name__}")
+
+
+def _is_harmless(found: object) -> bool:
+    """Whether what a class has beside an instance's own attribute is no descriptor that may run code."""
+    if isinstance(found, (staticmethod, classmethod)):
+        found = found.__func__
+    return (isinstance(found, (types.FunctionType, types.MethodDescriptorType))
+            or not (hasattr(type(found), "__get__") or hasattr(type(found), "__set__")))
 
 
 def _absent(m: Machine, obj: Opaque, name: str, namespace: dict[str, Any] | None) -> NoReturn:

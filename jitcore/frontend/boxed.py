@@ -6,7 +6,6 @@ leaves.  Used by the modules that know Python's and NumPy's numbers.
 """
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -26,7 +25,7 @@ def through(m: Any, function: Callable[..., Any], args: list[Abstract]) -> Scala
     """``function(*args)`` of numbers, with the type that it has for ordinary ones."""
     samples = [_sample(arg) for arg in args]
     try:
-        with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):
             found = function(*samples)
     except Exception as error:
         raise Unsupported(f"{function.__name__}: {type(error).__name__}") from None

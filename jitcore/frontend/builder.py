@@ -45,12 +45,15 @@ from jitcore.guards.guard import (
 from jitcore.guards.sources import Attr, Closure, Source
 from jitcore.ir.build import replace_uses
 from jitcore.ir.graph import Block, Exit, Graph, Node, Value
-from jitcore.ir.types import COMPILED_DTYPES, INT, OBJECT, ArrayType, Type, array, parse_type, strong
+from jitcore.ir.types import COMPILED_DTYPES, INT, OBJECT, ArrayType, Type, array, is_plain_dtype, parse_type, strong
 
 #: Types whose objects are guarded by identity when the front end must know them.
 _BY_IDENTITY = (ModuleType, type, np.ufunc, np.dtype, type(len), type(np.ndarray.sum), type(None), type(...),
                 type(NotImplemented), type(np.mean))
 
+
+#: The flag in ``flags.num``; asking for ``flags.writeable`` makes NumPy warn about some arrays.
+_WRITEABLE = 0x0400
 
 #: Operations on arrays that cannot fail for want of memory.
 _WITHOUT_MEMORY = frozenset({"dim", "stride", "view", "load", "object"})
@@ -66,6 +69,7 @@ class Builder:
         self.block: Block = self.entry
         self.guards: list[Guard] = []
         self.sources: list[Source] = []
+        self._numbers: dict[Source, int] = {}
         self.left: list[Left] = []
         self.loops: list[Loop] = []
         self.line = 0
@@ -87,9 +91,11 @@ class Builder:
     # -- sources and guards -------------------------------------------------------------------
     def source_index(self, source: Source) -> int:
         """The number of ``source``, for ``recipe.FromSource``."""
-        if source not in self.sources:
+        number = self._numbers.get(source)
+        if number is None:
+            number = self._numbers[source] = len(self.sources)
             self.sources.append(source)
-        return self.sources.index(source)
+        return number
 
     def guard(self, guard: Guard) -> None:
         self.source_index(guard.source)
@@ -158,7 +164,7 @@ class Builder:
 
     def _read_array(self, obj: np.ndarray, source: Source) -> Abstract:
         flags, dtype = obj.flags, obj.dtype
-        if dtype.char not in COMPILED_DTYPES or not dtype.isnative or not flags.aligned or obj.ndim > 8:
+        if dtype.char not in COMPILED_DTYPES or not is_plain_dtype(dtype) or not flags.aligned or obj.ndim > 8:
             self.guard(TypeIs(source, np.ndarray))
             return Opaque(None, np.ndarray, source, obj)
         layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
@@ -172,7 +178,7 @@ class Builder:
             dims.append(node.result)
             self._dim_owner[node.result] = (source, axis)
         value.shape = tuple(dims)
-        return Array(value, source, tuple(obj.shape), readonly=not flags.writeable)
+        return Array(value, source, tuple(obj.shape), readonly=not flags.num & _WRITEABLE)
 
     def _input(self, type: Type) -> Value:
         return self.graph.add_input(type)

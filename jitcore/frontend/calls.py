@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import types
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from jitcore.frontend import (
 )
 from jitcore.frontend.inline import enter
 from jitcore.frontend.machine import Machine
-from jitcore.frontend.objects import class_version, constant, pytype, type_version
+from jitcore.frontend.objects import class_version, constant, is_numpy_globals, pytype, type_version
 from jitcore.frontend.protocol import Redirect, Unsupported
 from jitcore.frontend.state import Frame
 from jitcore.frontend.unseen import LeaveErrstate, Raised
@@ -111,7 +112,7 @@ def _semantic(m: Machine, func: Abstract, args: list[Abstract],
     if isinstance(target, _DISPATCHER):
         _check_dispatch(m, [*args, *kwargs.values()])
         found = numpy_calls.call_known(m, target, args, kwargs)
-        return found if found is not None else Redirect(constant(m, target._implementation), args, kwargs)  # type: ignore[attr-defined]
+        return found if found is not None else Redirect(_dispatched(m, target), args, kwargs)
     if isinstance(target, type) and issubclass(target, BaseException) and exceptions.is_caught(m.state, m.choices.seen):
         return _exception(m, func, target, kwargs)
     if target is functools.partial and args and isinstance(m.force(args[0]), (Function, Method, Partial)):
@@ -204,12 +205,29 @@ def _of_object(m: Machine, obj: Instance, name: str, args: list[Abstract], kwarg
     raise Unsupported(f"method {name} of an object")
 
 
+def _dispatched(m: Machine, target: Any) -> Abstract:
+    """What one of NumPy's own functions does with arguments that dispatch to nobody else.
+
+    What finds these arguments is another function, which is not run here: of NumPy's own it is known that it does
+    nothing else, and those for ``like=`` alone take an argument that is not passed on.
+    """
+    found = target._implementation
+    code = getattr(found, "__code__", None)
+    if code is None or not is_numpy_globals(found.__globals__) or "like" in code.co_varnames[:code.co_argcount
+                                                                                         + code.co_kwonlyargcount]:
+        raise Unsupported(f"NumPy's dispatch for {getattr(found, '__qualname__', target)}")
+    return constant(m, found)
+
+
 def _check_dispatch(m: Machine, args: list[Abstract]) -> None:
     """NumPy's dispatcher asks arguments with ``__array_function__``: only exact arrays are known to go on."""
     for arg in args:
         arg = m.force(arg)
-        if isinstance(arg, Opaque) and (hasattr(arg.type, "__array_function__") or hasattr(arg.type, "__array__")):
-            raise Unsupported(f"NumPy's dispatch on a {arg.type.__name__}")
+        if isinstance(arg, (Opaque, Instance)):
+            kind = pytype(m, arg)
+            if any(hasattr(kind, name) for name in ("__array_function__", "__array__")):
+                raise Unsupported(f"NumPy's dispatch on a {kind.__name__}")
+            type_version(m, arg)
         if isinstance(arg, Sequence):
             _check_dispatch(m, arg.items)
         if isinstance(arg, Dict):

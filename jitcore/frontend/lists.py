@@ -25,6 +25,8 @@ from jitcore.ir.types import BOOL, COMPLEX, FLOAT, INT, ListType, ScalarType, Ty
 if TYPE_CHECKING:
     from jitcore.frontend.machine import Machine
 
+MAX_ITEMS = 32      # of a list that is written into one of run-time length item by item
+
 
 # -- making -----------------------------------------------------------------------------------------
 def site_of(m: Machine) -> Site:
@@ -294,6 +296,8 @@ def both(m: Machine, a: Abstract, b: Abstract) -> tuple[TypedList, TypedList] | 
         return a, b
     for l, other in ((a, b), (b, a)):
         if isinstance(l, TypedList) and isinstance(other, Sequence) and other.kind == "list":
+            if len(other.items) > MAX_ITEMS:
+                raise Unsupported("a long list whose items would be looked at one by one")
             made = new(m, l.type.item, (None, *l.sites[1:]))
             for item in other.items:
                 kind = item_type(m, item)

@@ -48,6 +48,7 @@ MAX_PATHS = 400             # branches on run-time values
 MAX_TRIPS = 32              # of an unrolled loop
 MAX_INSTRUCTIONS = 20_000   # of one trace
 MAX_BLOCKS = 600            # of its graph
+MAX_SOURCES = 512           # objects that it reads at entry, one by one
 MAX_PINS = 8                # values that decide types, guarded
 
 
@@ -186,7 +187,9 @@ class Machine:
 
     # -- values -----------------------------------------------------------------------------------
     def force(self, value: Abstract) -> Abstract:
-        """``value`` with its kind and type known."""
+        """``value`` with its kind and type known.  Raises ``Unsupported`` where a region would read too much."""
+        if isinstance(value, Lazy) and value.forced is None and len(self.builder.sources) >= MAX_SOURCES:
+            raise Unsupported(f"more than {MAX_SOURCES} objects are read")
         return self.builder.force(value)
 
     def guard(self, guard: Guard) -> None:

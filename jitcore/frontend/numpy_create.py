@@ -240,7 +240,11 @@ def _float_range(m: Any, start: Value, stop: Value, step: Value) -> Abstract:
     def py(fn: str, *operands: Value, kind: Any = FLOAT) -> Value:
         return m.builder.emit("py", operands, kind, exit=0, fn=fn)
     lengths = lengths_of(m)
-    quotient = py("truediv", py("sub", stop, start), step)
+    span, zero = py("sub", stop, start), m.builder.const(0.0)
+    quotient = py("truediv", span, step)
+    # Where the quotient has vanished (an infinite step), NumPy looks at its sign.
+    both = (py("eq", x, zero, kind=BOOL) for x in (quotient, span))
+    m.builder.emit_check("check", (py("eq", *both, kind=BOOL),))
     count = lengths.idx("max", py("math.ceil", quotient, kind=INT), lengths.const(0))
     second = py("add", start, step)
     delta = py("sub", second, start)

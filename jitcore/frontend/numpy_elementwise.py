@@ -21,7 +21,7 @@ from jitcore.ir.types import INT, ArrayType, ScalarType, Type, array, strong
 from jitcore.ops.dtypes import cast_reports, cast_warns, resolve
 from jitcore.ops.op import Op
 from jitcore.ops.power import power_fast_path
-from jitcore.ops.table import OPS, op_for
+from jitcore.ops.table import OPS, is_altered, op_for
 
 _ORDERINGS = ("less", "less_equal", "greater", "greater_equal")
 
@@ -119,7 +119,8 @@ def cast(m: Any, value: Value, dtype: np.dtype) -> Value:
 
 
 def as_dtype(m: Any, operand: Abstract, dtype: np.dtype) -> Value:
-    """The graph value of an operand, converted to ``dtype``."""
+    """The graph value of an operand, converted to ``dtype``; ``Unsupported`` where it is neither array nor number."""
+    type_of(operand)
     if isinstance(operand, Known):
         folded = fold(operand.obj, dtype)
         if folded is not None:
@@ -139,6 +140,8 @@ def find_op(ufunc: np.ufunc) -> Op:
 
 def emit(m: Any, op: Op, sig: str, operands: Sequence[Value], shape: tuple[Value, ...], output: int = 0) -> Value:
     """One ``ew`` node over operands of the loop's dtypes, with the broadcast ``shape``."""
+    if is_altered(op):
+        raise Unsupported(f"{op.name} has loops that are not NumPy's")
     out = np.dtype(sig.partition("->")[2][output].replace("q", "l").replace("Q", "L"))
     exit = 0 if op.reports_for(sig) or sig in op.raises else None
     arrays = [v for v in operands if isinstance(v.type, ArrayType)]

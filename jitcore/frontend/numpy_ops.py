@@ -26,7 +26,7 @@ from jitcore.frontend.numpy_matmul import matmul
 from jitcore.frontend.numpy_store import update
 from jitcore.frontend.protocol import Unsupported
 from jitcore.frontend.values import Abstract, Array, Known, Scalar, Sequence
-from jitcore.ir.types import BOOL
+from jitcore.ir.types import BOOL, is_plain_dtype
 
 UFUNCS: dict[str, np.ufunc] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide, "floordiv": np.floor_divide,
@@ -99,7 +99,27 @@ def compare(m: Any, op: str, a: Abstract, b: Abstract) -> Abstract:
 
 
 #: Classes that stand for one dtype each (the abstract ones are deprecated as dtypes).
-_CLASSES: tuple[object, ...] = (bool, int, float, complex, *(np.dtype(char).type for char in "?bBhHiIlLefdFD"))
+_CHARS = "?bBhHiIlLefdFD"
+_CLASSES: tuple[object, ...] = (bool, int, float, complex, *(np.dtype(char).type for char in _CHARS))
+
+
+def _names() -> dict[str, np.dtype]:
+    """The names of dtypes that NumPy takes without a warning.  (Trying them while a program runs would touch its
+    filters of warnings: what is shown once would be shown again.)"""
+    native = "<" if np.little_endian else ">"
+    names = [*_CHARS, *(name for name in np.sctypeDict if isinstance(name, str))]
+    names += [f"{order}{np.dtype(c).kind}{np.dtype(c).itemsize}" for c in _CHARS for order in ("", "=", "|", native)]
+    found = {}
+    with warnings.catch_warnings(action="error"):
+        for name in names:
+            try:
+                found[name] = np.dtype(name)
+            except (TypeError, Warning):
+                continue
+    return found
+
+
+_NAMES = _names()
 
 
 # -- calls of ufuncs ------------------------------------------------------------------------------
@@ -107,13 +127,12 @@ def known_dtype(value: Abstract) -> np.dtype | None:
     """A dtype argument: None for None; ``Unsupported`` where it is not known or not a compiled dtype."""
     if isinstance(value, Known) and value.obj is None:
         return None
-    if isinstance(value, Known) and (isinstance(value.obj, (np.dtype, str)) or value.obj in _CLASSES):
-        try:
-            with warnings.catch_warnings(action="error"):       # an old name: NumPy warns at the call
-                dtype = np.dtype(value.obj)  # type: ignore[call-overload]
-        except (TypeError, Warning):
-            raise Unsupported("not a dtype") from None
-        if dtype.isnative and dtype.char in "?bBhHiIlLefdFD":
+    if isinstance(value, Known):
+        obj = value.obj
+        dtype = _NAMES.get(obj) if type(obj) is str else None
+        if isinstance(obj, np.dtype) or any(obj is cls for cls in _CLASSES):
+            dtype = np.dtype(obj)  # type: ignore[call-overload]
+        if dtype is not None and dtype.char in _CHARS and is_plain_dtype(dtype):
             return dtype
     raise Unsupported("a dtype that compiled code does not know")
 

@@ -21,7 +21,7 @@ from jitcore.ir.types import array as array_type
 from jitcore.ir.types import strong
 from jitcore.ops.dtypes import resolve
 from jitcore.ops.op import Op
-from jitcore.ops.table import OPS
+from jitcore.ops.table import OPS, is_altered
 
 #: ufuncs whose loops are ``xx->x`` and whose reductions regions contain.
 _PLAIN = ("add", "multiply", "maximum", "minimum", "fmax", "fmin", "bitwise_and", "bitwise_or", "bitwise_xor")
@@ -33,6 +33,8 @@ _DEFAULTS = {"axis": 0, "dtype": None, "out": None, "keepdims": False, "initial"
 
 def accumulator(op: Op, dtype: np.dtype, wanted: np.dtype | None) -> np.dtype:
     """The dtype in which ``op.reduce`` of an array of ``dtype`` accumulates; ``Unsupported`` if NumPy has none."""
+    if is_altered(op):
+        raise Unsupported(f"{op.name} has loops that are not NumPy's")
     if op.name in _TRUTH:
         if wanted is not None and wanted.kind != "b":
             raise Unsupported("a logical reduction with another dtype")

@@ -8,6 +8,7 @@ snapshot's lengths: they choose what is worth a guard and are never believed.  U
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, ref
@@ -17,6 +18,8 @@ from jitcore.frontend.protocol import Unsupported
 from jitcore.frontend.values import Array
 from jitcore.ir.graph import Value
 from jitcore.ir.types import INT
+
+MOST_ELEMENTS = 1 << 36     # of an array that is made
 
 _FOLD: dict[str, Callable[[int, int], int | None]] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "max": max, "min": min,
@@ -312,5 +315,11 @@ def all_equal(a: Sequence[Value], b: Sequence[Value]) -> bool:
 
 
 def new_array(m: Any, value: Value, base: Array | None = None) -> Array:
-    """The abstract array of a graph value, with hints."""
-    return Array(value, None, lengths_of(m).hints(value.shape), base)
+    """The abstract array of a graph value, with hints.
+
+    One that no memory holds is left to NumPy, which says so even where nothing needs the array.
+    """
+    hints = lengths_of(m).hints(value.shape)
+    if base is None and math.prod(n for n in hints if n is not None) > MOST_ELEMENTS:
+        raise Unsupported("an array that no memory holds")
+    return Array(value, None, hints, base)

@@ -16,6 +16,7 @@ from jitcore.guards import guard as g
 from jitcore.guards import iterators
 from jitcore.guards import sources as s
 from jitcore.guards.reference import ABSENT, FrameValues, Unreadable, array_layout, loaded_words, read
+from jitcore.ir.types import is_plain_dtype
 
 _PLAIN = (int, float, bool, complex, str, bytes, type(None), type(Ellipsis))
 _LAYOUTS = {"C": "C", "F": "Fortran", "A": "strided"}
@@ -61,6 +62,8 @@ def _array_changes(guard: g.LoadArray, a: np.ndarray) -> list[str]:
         changes.append(f"dtype {wanted} -> {a.dtype}")
     elif not a.dtype.isnative:
         changes.append("byte order native -> swapped")
+    elif not is_plain_dtype(a.dtype):
+        changes.append("a plain dtype -> one with fields or metadata")
     if a.ndim != guard.ndim:
         changes.append(f"axes {guard.ndim} -> {a.ndim}")
     elif array_layout(a) != guard.layout:

@@ -18,6 +18,7 @@ from jitcore.guards import guard as g
 from jitcore.guards import iterators
 from jitcore.guards import sources as s
 from jitcore.guards.pack import fixes_type
+from jitcore.ir.types import is_plain_dtype
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,7 @@ def loaded_words(guard: g.Guard, obj: object) -> bytes | None:
     if isinstance(guard, g.LoadObject):
         return struct.pack("P", id(obj))
     if isinstance(guard, g.LoadArray):
-        fits = (type(obj) is np.ndarray and obj.dtype.num == np.dtype(guard.dtype).num and obj.dtype.isnative
+        fits = (type(obj) is np.ndarray and obj.dtype.num == np.dtype(guard.dtype).num and is_plain_dtype(obj.dtype)
                 and obj.ndim == guard.ndim and obj.flags.aligned and array_layout(obj) == guard.layout)
         return struct.pack("P", id(obj)) if fits else None
     if isinstance(guard, (g.LoadRange, g.LoadPosition)):

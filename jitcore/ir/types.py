@@ -92,6 +92,11 @@ _WEAK_TYPES = {"bool": BOOL, "int": INT, "float": FLOAT, "complex": COMPLEX}
 COMPILED_DTYPES = "?bBhHiIlLqQefdFD"
 
 
+def is_plain_dtype(dtype: np.dtype) -> bool:
+    """Whether nothing but its character makes ``dtype``: native byte order, no fields, no metadata."""
+    return dtype.isnative and dtype.fields is None and dtype.metadata is None
+
+
 def strong(dtype: str | np.dtype | type) -> ScalarType:
     """The type of a NumPy scalar of ``dtype``."""
     # By character: 'l' and 'q' are equal dtypes of one size but scalars of two classes.

@@ -35,7 +35,8 @@ class Op:
     an operation on NaN gives (those of other signatures always do).  ``libm`` is the C name behind an
     inexact op.  ``reports`` and ``int_reports`` are what NumPy may report for signatures with and without
     a float, ``complex_reports`` for those with a complex operand where that differs.  ``raises`` lists
-    signatures whose loop may set a Python exception.  ``cost`` is about the time of an addition.
+    signatures whose loop may set a Python exception and so does not run inside; a ``foreign`` loop, not NumPy's own,
+    runs inside, and after it one is looked for.  ``cost`` is about the time of an addition.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Op:
     nin: int = 0
     nout: int = 1
     uniform: Mapping[str, tuple[frozenset[int], Lowering]] = field(default_factory=dict)
+    foreign: bool = False
 
     def __post_init__(self) -> None:
         if self.ufunc is not None:

@@ -19,6 +19,24 @@ OPS: dict[str, Op] = names(
 _BY_UFUNC: dict[int, Op] = {id(op.ufunc): op for op in OPS.values() if op.ufunc is not None}
 
 
+#: First loops of those that extensions have replaced: by ufunc (which the table keeps) and type numbers.
+_ALTERED: dict[int, tuple[np.ufunc, dict[tuple[int, ...], int]]] = {}
+
+
+def note_replaced(ufunc: np.ufunc, types: tuple[int, ...], before: int, after: int) -> None:
+    """An inner loop of ``ufunc`` was replaced, or the first one put back: addresses ``before`` and ``after``."""
+    first = _ALTERED.setdefault(id(ufunc), (ufunc, {}))[1]
+    if first.setdefault(types, before) == after:
+        del first[types]
+    if not first:
+        del _ALTERED[id(ufunc)]
+
+
+def is_altered(op: Op) -> bool:
+    """Whether an extension has put loops of its own into the op's ufunc: only NumPy knows what they do."""
+    return bool(_ALTERED) and id(op.ufunc) in _ALTERED
+
+
 def op_for(ufunc: np.ufunc) -> Op | None:
     """The op of a ufunc; ``None`` for a generalised ufunc (one with a core signature).
 
@@ -32,6 +50,6 @@ def op_for(ufunc: np.ufunc) -> Op | None:
     while name in OPS:
         number += 1
         name = f"{ufunc.__name__}.{number}"
-    op = Op(name, ufunc, {}, ALL_REPORTS, ALL_REPORTS, cost=50)
+    op = Op(name, ufunc, {}, ALL_REPORTS, ALL_REPORTS, cost=50, foreign=True)
     OPS[name] = _BY_UFUNC[id(ufunc)] = op
     return op

@@ -41,7 +41,7 @@ def can_take_exit(node: Node) -> bool:
     if node.op == "ew":
         op = OPS.get(node.attrs["op"])
         sig = node.attrs["sig"]
-        return op is None or sig in op.raises or bool(op.reports_for(sig) & wanted)
+        return op is None or op.foreign or sig in op.raises or bool(op.reports_for(sig) & wanted)
     if node.op == "cast":
         type_ = node.operands[0].type
         target = np.dtype(node.attrs["dtype"])

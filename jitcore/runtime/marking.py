@@ -12,8 +12,11 @@ from contextlib import contextmanager
 from types import FunctionType, MethodType
 from typing import Any
 
+import numpy as np
+
 from jitcore import _core, config
 from jitcore.errors import REASONS
+from jitcore.ops.table import note_replaced
 from jitcore.runtime import compiler
 from jitcore.runtime.records import (
     all_records,
@@ -35,6 +38,19 @@ def start() -> None:
     """Connect C with the compiler."""
     _core.set_miss_handler(compiler.on_miss)
     _core.set_settle_handler(compiler.negative_settled)
+    _core.set_loop_handler(_loop_replaced)
+
+
+def _loop_replaced(ufunc: np.ufunc, types: tuple[int, ...], before: int, after: int) -> None:
+    """Called from C when an extension has replaced an inner loop of a ufunc: all that was compiled may contain it."""
+    note_replaced(ufunc, types, before, after)
+    for record in all_records():
+        if record.by_hand or record.found:
+            forget_regions(record)
+            code = record.code()
+            for func in marked_functions() if code is not None and not is_off() else ():
+                if func.__code__ is code:
+                    _core.mark(func)        # it may have been left alone
 
 
 def mark(target: Any, options: config.Options) -> Any:

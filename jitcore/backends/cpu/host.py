@@ -140,6 +140,8 @@ class Host:
             if flagged:
                 frame.helper("jc_reports_clear")
             call_loop(frame.unit, frame.b, op, sig, slots, i64(1))
+            if op.foreign:
+                frame.leave_if(frame.b.icmp_unsigned("!=", frame.helper("jc_raised"), i32(0)), node.exit or 0)
             if flagged:
                 frame.leave_if(frame.b.icmp_unsigned("!=", frame.helper("jc_reports_test"), i32(0)), node.exit or 0)
             return frame.scalar.load(canonical(sig[-1]), out)

@@ -407,9 +407,13 @@ class _Compute:
         if looked_at:
             self.b.call(self.code.unit.helper("jc_reports_clear"), [])
         call_loop(self.code.unit, self.b, self.code.ops[instr.op], instr.sig, args, self.n)
+        raised = None
+        if self.code.ops[instr.op].foreign:
+            raised = self.b.call(self.code.unit.helper("jc_raised"), [])
+            self.code.bails = True
         if not looked_at:
-            return None
+            return raised
         bits = self.b.call(self.code.unit.helper("jc_reports_test"), [])
-        return self.b.and_(bits, ir.Constant(I32, ~instr.quiet & 15))
+        return self._or(self.b.and_(bits, ir.Constant(I32, ~instr.quiet & 15)), raised)
 
 

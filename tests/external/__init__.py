@@ -1,0 +1,1 @@
+"""Other projects' tests, run under jitcore."""
