@@ -22,6 +22,7 @@ from jitcore.frontend import (
     iteration,
     numpy_attrs,
     numpy_calls,
+    numpy_whole,
     operations,
     random_calls,
 )
@@ -54,7 +55,7 @@ PENDING = Unbound()
 
 _MAX_REDIRECTS = 16
 #: The modules that have rules for builtins: importing them fills the one table.
-_RULES = (builtin_calls, builtin_numbers)
+_RULES = (builtin_calls, builtin_numbers, numpy_whole)
 _DISPATCHER = type(np.mean)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy._core import multiarray
 
-from jitcore.frontend import numpy_create
+from jitcore.frontend import numpy_create, numpy_direct
 from jitcore.frontend.numpy_args import bind, is_absent, known_int
 from jitcore.frontend.numpy_elementwise import as_dtype, cast, element, guess, type_of, wrap
 from jitcore.frontend.numpy_matmul import matmul
@@ -41,16 +41,28 @@ def rule(*objects: object) -> Callable[[Rule], Rule]:
     return register
 
 
+def find(obj: object) -> Rule | None:
+    """The rule for ``obj``, if there is one."""
+    found = _RULES.get(id(obj))
+    return found[1] if found is not None and found[0] is obj else None
+
+
 def call_known(m: Any, obj: object, args: Args, kwargs: Kwargs) -> Abstract | Redirect | None:
     """``obj(*args, **kwargs)``, or None where this module has no rule for ``obj``."""
     args = [m.force(arg) for arg in args]
     if isinstance(obj, np.ufunc):
-        return call_ufunc(m, obj, args, kwargs)
-    found = _RULES.get(id(obj))
-    if found is not None and found[0] is obj:
-        return found[1](m, args, kwargs)
+        try:
+            return call_ufunc(m, obj, args, kwargs)
+        except Unsupported as error:
+            return numpy_direct.call_ufunc(m, obj, args, kwargs, error)
+    found = find(obj)
+    if found is not None:
+        return found(m, args, kwargs)
     if isinstance(obj, types.BuiltinMethodType) and isinstance(obj.__self__, np.ufunc):
-        return call_ufunc_method(m, obj.__self__, obj.__name__, args, kwargs)
+        try:
+            return call_ufunc_method(m, obj.__self__, obj.__name__, args, kwargs)
+        except Unsupported as error:
+            return numpy_direct.call_ufunc_method(m, obj.__self__, obj.__name__, args, kwargs, error)
     if isinstance(obj, type) and issubclass(obj, np.generic):
         return _scalar_type(m, obj, args, kwargs)
     if obj is np.dtype:

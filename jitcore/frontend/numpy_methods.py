@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy._core import _methods
 
-from jitcore.frontend import list_makers
+from jitcore.frontend import list_makers, numpy_direct
 from jitcore.frontend.numpy_args import bind, flag, is_absent, is_const, items_of, known_int, normalized, require_const
 from jitcore.frontend.numpy_elementwise import apply, as_dtype, cast, element, find_op, results, type_of, wrap
 from jitcore.frontend.numpy_matmul import call_node, matmul
@@ -52,7 +52,10 @@ def call_method(m: Any, func: NativeMethod, args: Args, kwargs: Kwargs) -> Abstr
     value, name = m.force(func.self_value), func.name
     args = [m.force(arg) for arg in args]
     if isinstance(value, Known) and isinstance(value.obj, np.ufunc):
-        return call_ufunc_method(m, value.obj, name, args, kwargs)
+        try:
+            return call_ufunc_method(m, value.obj, name, args, kwargs)
+        except Unsupported as error:
+            return numpy_direct.call_ufunc_method(m, value.obj, name, args, kwargs, error)
     if isinstance(value, Array):
         if name in FORWARDED:
             return Redirect(Known(FORWARDED[name]), [value, *args], dict(kwargs))

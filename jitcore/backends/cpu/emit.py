@@ -32,6 +32,7 @@ _HELPERS: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
     "jc_box_complex": (PTR, (ir.DoubleType(), ir.DoubleType())),
     "jc_box_np": (PTR, (I32, PTR)),
     "jc_is_array": (I32, (PTR, I32, I32, I32)),
+    "jc_extent": (I64, (PTR, I32, I32)),
     "jc_tuple": (PTR, (I64, PTR)),
     "jc_incref": (VOID, (PTR,)),
     "jc_decref": (VOID, (PTR,)),
