@@ -85,7 +85,7 @@ def measure(sample: Sample) -> Outcome:
         wrong = wrong or record.left_alone
     if any(seen.kind == "raise" or seen.warnings for seen in plain):
         return Outcome("", wrong)
-    how, why = _how(fast)
+    how, why = _how(fast, sample)
     return Outcome(how, wrong, why)
 
 
@@ -214,12 +214,15 @@ def _inexact(func: types.FunctionType) -> bool:
     )
 
 
-def _how(func: types.FunctionType) -> tuple[str, str]:
-    """The way that the call in ``LINE`` was done, and why it was not done in the region."""
-    counts, record = jitcore.stats(func), find_record(func.__code__)
+def _how(func: types.FunctionType, sample: Sample) -> tuple[str, str]:
+    """The way that the call in ``LINE`` was done, and why it was not done in the region.  One more call shows whether
+    it runs native to its end by now."""
+    before, record = jitcore.stats(func), find_record(func.__code__)
     assert record is not None
+    _observe(func, sample)
+    counts = jitcore.stats(func)
     why = "; ".join(dict.fromkeys(left.reason for left in record.left))
-    if counts.native_calls < counts.calls or counts.calls < CALLS or counts.leaves:
+    if counts.native_calls == before.native_calls or counts.leaves > before.leaves:
         refused = [entry.refusal.reason for entry in record.entries if entry.refusal is not None]
         return LEFT, "; ".join(filter(None, [why, *refused, record.left_alone]))
     ran = [entry for entry in record.entries if entry.stages is not None and entry.region.runs]

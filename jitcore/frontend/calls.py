@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import types
+import warnings
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from jitcore.frontend import (
     iteration,
     numpy_attrs,
     numpy_calls,
+    numpy_objects,
     numpy_whole,
     operations,
     random_calls,
@@ -29,9 +31,9 @@ from jitcore.frontend import (
 from jitcore.frontend.inline import enter
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import class_version, constant, pytype, type_version
-from jitcore.frontend.protocol import Redirect, Unsupported
+from jitcore.frontend.protocol import Exceptional, Redirect, Unsupported
 from jitcore.frontend.state import Frame
-from jitcore.frontend.unseen import LeaveErrstate, Raised
+from jitcore.frontend.unseen import CObject, LeaveErrstate, Raised
 from jitcore.frontend.values import (
     UNBOUND,
     Abstract,
@@ -86,7 +88,7 @@ def call(m: Machine, func: Abstract, args: list[Abstract], kwargs: dict[str, Abs
             return errstates.leave(m, func)
         if isinstance(func, Known) and func.obj is np.errstate:
             return errstates.make(m, args, kwargs)
-        if isinstance(func, Known) and is_own_class(func.obj) and deliver == "push":
+        if isinstance(func, Known) and is_own_class(func.obj) and deliver == "push" and not numpy_calls.find(func.obj):
             return _object(m, func, args, kwargs)
         found = _semantic(m, func, args, kwargs)
         if found is None:
@@ -115,6 +117,8 @@ def _semantic(m: Machine, func: Abstract, args: list[Abstract],
         return found if found is not None else Redirect(constant(m, target._implementation), args, kwargs)  # type: ignore[attr-defined]
     if isinstance(target, type) and issubclass(target, BaseException) and exceptions.is_caught(m.state, m.choices.seen):
         return _exception(m, func, target, kwargs)
+    if target is warnings.warn and m.frame.constant_globals and m.depth > 1:
+        raise Exceptional("a warning")
     if target is functools.partial and args and isinstance(m.force(args[0]), (Function, Method, Partial)):
         return Partial(args[0], args[1:], dict(kwargs))
     handler = builtin_calls.find(target) or random_calls.find(target)
@@ -184,6 +188,8 @@ def _native_method(m: Machine, func: NativeMethod, args: list[Abstract],
     obj = m.force(func.self_value)
     if isinstance(obj, Scalar) and obj.type.weak:
         return builtin_methods.of_number(m, obj, func.name, args, kwargs)
+    if isinstance(obj, CObject):
+        return numpy_objects.call(m, obj, func.name, args, kwargs)
     if isinstance(obj, Instance):
         return _of_object(m, obj, func.name, args, kwargs)
     if isinstance(obj, (Array, Scalar)):

@@ -7,6 +7,7 @@ exactly NumPy's, or ``Unsupported`` is raised before anything has changed.  Call
 from __future__ import annotations
 
 import types
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -51,6 +52,8 @@ def call_known(m: Any, obj: object, args: Args, kwargs: Kwargs) -> Abstract | Re
     """``obj(*args, **kwargs)``, or None where this module has no rule for ``obj``."""
     args = [m.force(arg) for arg in args]
     if isinstance(obj, np.ufunc):
+        if not kwargs and (folded := _folded_ufunc(obj, args)) is not None:
+            return folded
         try:
             return call_ufunc(m, obj, args, kwargs)
         except Unsupported as error:
@@ -68,6 +71,18 @@ def call_known(m: Any, obj: object, args: Args, kwargs: Kwargs) -> Abstract | Re
     if obj is np.dtype:
         return _fold(m, np.dtype, args, kwargs)
     return None
+
+
+def _folded_ufunc(ufunc: np.ufunc, args: Args) -> Abstract | None:
+    """A ufunc of known numbers, where it reports nothing."""
+    if len(args) != ufunc.nin or ufunc.nout != 1 or not all(isinstance(a, Known) and is_number(a.obj) for a in args):
+        return None
+    try:
+        with np.errstate(all="raise"), warnings.catch_warnings(action="error"):
+            found = ufunc(*(a.obj for a in args if isinstance(a, Known)))
+    except Exception:
+        return None
+    return Known(found) if is_number(found) and isinstance(found, np.generic) else None
 
 
 def _fold(m: Any, function: Callable[..., Any], args: Args, kwargs: Kwargs) -> Abstract:
@@ -145,6 +160,13 @@ def _can_cast(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
 @rule(multiarray.promote_types)
 def _promote_types(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
     return _fold(m, np.promote_types, args, kwargs)
+
+
+@rule(multiarray.min_scalar_type)
+def _min_scalar_type(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
+    if len(args) == 1 and isinstance(args[0], Array) and args[0].type.ndim:
+        return Known(args[0].type.dtype)
+    return _fold(m, np.min_scalar_type, args, kwargs)
 
 
 def _limits(function: Callable[..., Any]) -> Rule:

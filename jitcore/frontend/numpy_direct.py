@@ -21,7 +21,7 @@ from jitcore.frontend.numpy_matmul import call_node
 from jitcore.frontend.numpy_shapes import lengths_of, new_array
 from jitcore.frontend.numpy_store import update
 from jitcore.frontend.protocol import Unsupported
-from jitcore.frontend.values import Abstract, Array, Known, Opaque, Scalar, Sequence, is_number
+from jitcore.frontend.values import Abstract, Array, Known, Opaque, Scalar, Sequence, Slice, is_number
 from jitcore.ir.graph import Value
 from jitcore.ir.types import COMPILED_DTYPES, INT, OBJECT, Type, array, parse_type, strong
 
@@ -34,7 +34,9 @@ _SAMPLE = 6
 _MOST_ITEMS = 16
 #: A larger int may be a length, for which a sample would take too much memory.
 _MOST = 10**5
-_PLAIN = (type(None), bool, int, float, complex, str, np.dtype, np.generic, type(np._NoValue), type)
+#: Other objects that may be results.
+_OBJECTS = (bytes, str, type(np.empty(0).flags))
+_PLAIN = (type(...), slice, type(None), bool, int, float, complex, str, np.dtype, np.generic, type(np._NoValue), type)
 
 
 class _Call:
@@ -43,6 +45,7 @@ class _Call:
     def __init__(self, m: Any, pinned: frozenset[str]) -> None:
         self.m, self.pinned = m, pinned
         self.operands: list[Value] = []
+        self.whole = True           # samples have the lengths of the snapshot
         self.arrays: list[Array] = []
 
     def item(self, value: Abstract, name: str) -> tuple[tuple[str, Any], Any]:
@@ -61,7 +64,15 @@ class _Call:
             self.operands.append(value.value)
             if isinstance(value, Array):
                 self.arrays.append(value)
-            return ("v", len(self.operands) - 1), _sample(self.m, value)
+            sample = _sample(self.m, value)
+            if isinstance(value, Array):
+                self.whole &= sample.shape == lengths_of(self.m).hints(lengths_of(self.m).shape(value))
+            elif value.hint is None or sample != value.hint:
+                self.whole = False
+            return ("v", len(self.operands) - 1), sample
+        if isinstance(value, Slice):
+            known = slice(*(self._part(part) for part in (value.start, value.stop, value.step)))
+            return ("c", known), known
         items = items_of(self.m, value)
         if items is None or len(items) > _MOST_ITEMS:
             raise Unsupported("an argument that is no array or number")
@@ -74,6 +85,13 @@ class _Call:
         return ("t", tuple(part for part, _ in parts)), tuple(sample for _, sample in parts)
 
 
+    def _part(self, value: Abstract) -> Any:
+        value = self.m.force(value)
+        if not isinstance(value, Known):
+            raise Unsupported("a slice that is not known")
+        return value.obj
+
+
 def _sample(m: Any, value: Array | Scalar) -> Any:
     if isinstance(value, Scalar):
         if value.hint is not None and abs(value.hint) < _SAMPLE:
@@ -81,18 +99,29 @@ def _sample(m: Any, value: Array | Scalar) -> Any:
         zero = value.type.dtype.type(0)
         return zero.item() if value.type.weak else zero
     hints = lengths_of(m).hints(lengths_of(m).shape(value))
-    shape = tuple(_SAMPLE if hint is None else min(hint, _SAMPLE) for hint in hints)
+    shape = tuple(1 if hint is None else min(hint, _SAMPLE) for hint in hints)
     sample = np.empty(shape, value.type.dtype, order="F" if value.type.layout == "F" else "C")
     sample[...] = 0 if value.type.dtype.kind in "biu" else 1
     return sample
 
 
+def has_lengths(m: Any, value: Abstract) -> bool:
+    """Whether the snapshot has all lengths of an array."""
+    return isinstance(value, Array) and None not in lengths_of(m).hints(lengths_of(m).shape(value))
+
+
+def sample_of(m: Any, value: Abstract) -> Any:
+    """An object of the kind of an array, number or sequence of such."""
+    return _Call(m, frozenset()).item(value, "")[1]
+
+
 def through(m: Any, function: Callable[..., Any], args: Args, kwargs: Kwargs, names: str = "", *,
-            strict: bool = False, view: bool = False) -> Abstract:
+            strict: bool = False, view: bool = False, by_values: bool = False) -> Abstract:
     """``function(*args, **kwargs)``.
 
     ``names``: of the positional parameters; those with ``!`` decide types or ranks, those with ``-`` must not be given
     (or be None).  ``strict``: it exits on what NumPy reports.  ``view``: the result may be a view of an argument.
+    ``by_values``: the elements of arrays decide its lengths.
     """
     call, template, samples = _prepared(m, function, args, kwargs, names)
     found = _tried(function, args, kwargs, samples)
@@ -101,11 +130,13 @@ def through(m: Any, function: Callable[..., Any], args: Args, kwargs: Kwargs, na
             for seen in (one, one.base):
                 if seen is not None and seen.source is None:
                     seen.shared = True
+    if found is NotImplemented:
+        return Known(found)
     if isinstance(found, (tuple, list)) and type(found) in (tuple, list):
         return _several(m, found, lambda kind: call_node(
             m, function, tuple(call.operands), template, kind, (), tuple(kwargs), strict))
     result = call_node(m, function, tuple(call.operands), template, _type_of(found), (), tuple(kwargs), strict)
-    return _result(m, result, found, call, view)
+    return _result(m, result, found, call, view, call.whole and not by_values)
 
 
 def changed(m: Any, function: Callable[..., Any], position: int, args: Args, kwargs: Kwargs, names: str,
@@ -129,6 +160,10 @@ def _prepared(m: Any, function: Callable[..., Any], args: Args, kwargs: Kwargs, 
               ) -> tuple[_Call, tuple[tuple[str, Any], ...], list[Any]]:
     """The arguments as graph values, the template and samples."""
     listed = names.replace(",", " ").split()
+    rest = next((k for k, name in enumerate(listed) if name.startswith("*")), None)
+    if rest is not None:            # the others are given by keyword
+        more = max(len(args) - rest, 0)
+        listed = [*listed[:rest], *[listed[rest][1:]] * max(more, 1), *listed[rest + 1:]]
     plain = [name.strip("!-") for name in listed]
     pinned = frozenset(name.strip("!") for name in listed if name.endswith("!"))
     absent = {name.strip("-") for name in listed if name.endswith("-")}
@@ -163,17 +198,21 @@ def _type_of(found: Any) -> Type:
         return OBJECT
     if is_number(found):
         return parse_type(type(found).__name__) if type(found) in (bool, int, float, complex) else strong(found.dtype)
-    if type(found) in (bytes, str):
+    if type(found) in _OBJECTS:
         return OBJECT
     raise Unsupported(f"a result that is a {type(found).__name__}")
 
 
-def _result(m: Any, value: Value, found: Any, call: _Call, view: bool) -> Abstract:
+def _result(m: Any, value: Value, found: Any, call: _Call, view: bool, hinted: bool) -> Abstract:
     if type(found) is np.ndarray:
-        made = as_array(m, value, found, not view and all(one.type.layout == "C" for one in call.arrays))
-        made.shared = view
+        made = as_array(m, value, found, None if view else all(one.type.layout == "C" for one in call.arrays))
+        if hinted:
+            for length, n in zip(made.shape, found.shape):
+                lengths_of(m).note(length, n)
+            made.hint = found.shape
+        made.shared, made.readonly = view, not found.flags.writeable
         return made
-    if type(found) in (bytes, str):
+    if type(found) in _OBJECTS:
         return Opaque(value, type(found))
     return Scalar(value)
 
@@ -189,20 +228,20 @@ def _several(m: Any, found: Any, make: Callable[[Type], Value]) -> Abstract:
     for k, one in enumerate(found):
         obj = m.builder.emit("item", (whole, m.builder.index(k)), OBJECT, of=kind)
         if type(one) is np.ndarray:
-            items.append(as_array(m, obj, one, False))
+            items.append(as_array(m, obj, one, None))
         else:
             items.append(Scalar(m.builder.emit("number", (obj,), _type_of(one), exit=0)))
     return Sequence(kind, items)
 
 
-def as_array(m: Any, obj: Value, sample: np.ndarray, ordered: bool) -> Array:
+def as_array(m: Any, obj: Value, sample: np.ndarray, ordered: bool | None) -> Array:
     """The array that an object is, if it is one of the dtype and rank of ``sample``.  ``ordered``: its memory order
-    is expected to be that of the sample."""
+    is expected to be that of the sample; None: nothing is known of it, it may be a view."""
     if sample.dtype.char not in COMPILED_DTYPES or sample.dtype.char in "qQ":
         raise Unsupported(f"a result of dtype {sample.dtype}")
     ndim = sample.ndim
-    if ndim <= 1:
-        layout = "C" if sample.flags.c_contiguous or sample.size <= 1 else "A"
+    if ndim <= 1 and (ordered is not None or ndim == 0):
+        layout = "C"
     else:
         layout = "C" if ordered and sample.flags.c_contiguous else "A"
     shape = tuple(m.builder.emit("extent", (obj,), INT, exit=0, axis=axis, ndim=ndim) for axis in range(ndim))

@@ -7,6 +7,7 @@ this module fills the tables; ``calls`` does.
 """
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,9 +15,12 @@ import numpy as np
 from numpy._core import multiarray
 
 from jitcore.frontend import numpy_calls, numpy_methods
-from jitcore.frontend.numpy_direct import changed, through
-from jitcore.frontend.protocol import Redirect, Unsupported
+from jitcore.frontend.numpy_direct import changed, has_lengths, through
+from jitcore.frontend.protocol import Exceptional, Raises, Redirect, Unsupported
 from jitcore.frontend.values import Abstract, Array, Known
+
+#: The extension module behind it; NumPy's stubs do not know it.
+_multiarray_umath: Any = sys.modules["numpy._core._multiarray_umath"]
 
 Args = list[Abstract]
 Kwargs = dict[str, Abstract]
@@ -42,6 +46,17 @@ _FUNCTIONS: dict[str, tuple[str, bool, bool]] = {
     "shares_memory": ("a b max_work", False, False),
     "count_nonzero": ("a", False, False),
     "_monotonicity": ("x", False, False),
+    "_unique_hash": ("arr equal_nan", False, False),
+    "arange": ("start stop step dtype! device like-", False, False),
+    "array": ("object dtype copy! order subok ndmin! like- ndmax", True, True),
+    "asarray": ("a dtype order device copy like-", True, True),
+    "asanyarray": ("a dtype order device copy like-", True, True),
+    "asfortranarray": ("a dtype like-", True, True),
+    "ascontiguousarray": ("a dtype like-", True, True),
+    "empty_like": ("prototype dtype order subok shape! device", False, False),
+    "c_einsum": ("*operands out- dtype order casting", True, False),
+    "dragon4_positional": ("x precision unique fractional trim sign pad_left pad_right min_digits", False, False),
+    "dragon4_scientific": ("x precision unique trim sign pad_left exp_digits min_digits", False, False),
 }
 _METHODS: dict[str, tuple[str, bool, bool]] = {
     "argpartition": ("kth axis! kind order-", False, False),
@@ -61,12 +76,27 @@ _METHODS: dict[str, tuple[str, bool, bool]] = {
     "take": ("indices axis! out- mode", False, False),
     "trace": ("offset axis1! axis2! dtype out-", True, False),
     "tobytes": ("order", False, False),
+    "reshape": ("*shape! order copy", False, True),
+    "squeeze": ("axis!", False, True),
+    "swapaxes": ("axis1! axis2!", False, True),
+    "transpose": ("*axes!", False, True),
+    "view": ("dtype", False, True),
+    "copy": ("order", False, False),
+    "astype": ("dtype order casting subok copy!", True, True),
+    "ravel": ("order", False, True),
+    "item": ("*args", False, False),
 }
 #: Methods and functions that change their first argument.
 _CHANGING = {
     "sort": "axis! kind order- stable",
     "partition": "kth axis! kind order-",
     "put": "indices values mode",
+    "fill": "value",
+}
+_CHANGING_FUNCTIONS = {
+    "copyto": "dst src casting where",
+    "putmask": "a mask values",
+    "_place": "arr mask vals",
 }
 
 
@@ -83,18 +113,25 @@ def _behind(first: Callable[..., Any] | None, second: Callable[..., Any]) -> Cal
     def rule(*given: Any) -> Abstract | Redirect:
         try:
             return first(*given)
+        except (Raises, Exceptional):
+            raise
         except Unsupported:
             return second(*given)
     return rule
 
 
+#: Whose results have lengths that the elements of arguments decide.
+_BY_VALUES = frozenset(("bincount", "where", "arange", "_unique_hash", "nonzero", "compress", "repeat"))
+
+
 def _function(name: str) -> None:
     names, strict, view = _FUNCTIONS[name]
-    function = _plain(getattr(multiarray, name))
+    function = _plain(getattr(_multiarray_umath, name))
 
     def rule(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
-        return through(m, function, args, kwargs, names, strict=strict and _may_report(m, args), view=view)
-    numpy_calls.rule(getattr(multiarray, name))(_behind(numpy_calls.find(function), rule))
+        return through(m, function, args, kwargs, names, strict=strict and _may_report(m, args), view=view,
+                       by_values=name in _BY_VALUES)
+    numpy_calls.rule(getattr(multiarray, name, function))(_behind(numpy_calls.find(function), rule))
 
 
 def _method(name: str) -> None:
@@ -102,8 +139,10 @@ def _method(name: str) -> None:
     function = getattr(np.ndarray, name)
 
     def rule(m: Any, operand: Array, args: Args, kwargs: Kwargs) -> Abstract:
+        if name == "squeeze" and not has_lengths(m, operand):
+            raise Unsupported("squeeze() of lengths that are not known")
         return through(m, function, [operand, *args], kwargs, "self " + names,
-                       strict=strict and _may_report(m, [operand, *args]), view=view)
+                       strict=strict and _may_report(m, [operand, *args]), view=view, by_values=name in _BY_VALUES)
     numpy_methods.METHODS[name] = _behind(numpy_methods.METHODS.get(name), rule)
 
 
@@ -111,9 +150,18 @@ def _changing(name: str) -> None:
     function = getattr(np.ndarray, name)
 
     def rule(m: Any, operand: Array, args: Args, kwargs: Kwargs) -> Abstract:
-        changed(m, function, 0, [operand, *args], kwargs, "self " + _CHANGING[name])
+        changed(m, function, 0, [operand, *args], kwargs, "self " + _CHANGING[name], True)
         return Known(None)
-    numpy_methods.METHODS[name] = rule
+    numpy_methods.METHODS[name] = _behind(numpy_methods.METHODS.get(name), rule)
+
+
+def _changing_function(name: str) -> None:
+    function = _plain(getattr(multiarray, name))
+
+    def rule(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
+        changed(m, function, 0, args, kwargs, _CHANGING_FUNCTIONS[name], True)
+        return Known(None)
+    numpy_calls.rule(getattr(multiarray, name))(_behind(numpy_calls.find(function), rule))
 
 
 def _may_report(m: Any, args: Args) -> bool:
@@ -122,8 +170,11 @@ def _may_report(m: Any, args: Args) -> bool:
 
 
 for _name in _FUNCTIONS:
-    _function(_name)
+    if hasattr(_multiarray_umath, _name):       # some are new
+        _function(_name)
 for _name in _METHODS:
     _method(_name)
 for _name in _CHANGING:
     _changing(_name)
+for _name in _CHANGING_FUNCTIONS:
+    _changing_function(_name)

@@ -62,7 +62,8 @@ _TABLE = (
     # -- memory ------------------------------------------------------------------------------
     Opcode("view", "A strided view of an array: operands array, byte offset, then one stride (bytes) an axis;"
            " the result's shape are its lengths.  attr kind: 'slice', 'transpose', 'reshape', 'newaxis',"
-           " 'broadcast'; attr arg says which (for passes and readers).", ("kind", "arg")),
+           " 'broadcast'; attr arg says which (for passes and readers).  With attr"
+           " readonly (True) it must not be written to, even where the array may be.", ("kind", "arg")),
     Opcode("load", "operands array, one wrapped index an axis: the element as a strong scalar.", (), "no"),
     Opcode("copy", "A new array with the operand's elements in memory order attr order ('C', 'F', 'K').", ("order",)),
     Opcode("writable", "Exits unless the array (for a view, the array that it is taken from) may be written to.", (),

@@ -24,6 +24,7 @@ _HELPERS: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
     "jc_korder": (VOID, (I32, I32, PTR, PTR, I64, PTR)),
     "jc_copy_order": (VOID, (I32, PTR, PTR, I64, PTR)),
     "jc_view": (PTR, (PTR, I32, I32, PTR, PTR, PTR)),
+    "jc_view_close": (VOID, (PTR,)),
     "jc_view_sure": (PTR, (PTR, I32, I32, PTR, PTR, PTR)),
     "jc_call": (PTR, (PTR, PTR, PTR, I64, PTR)),
     "jc_box_int": (PTR, (I64,)),

@@ -216,7 +216,8 @@ class Host:
         assert node.result is not None and isinstance(node.result.type, ArrayType)
         offset, *steps = [n.raw for n in (frame.number(v) for v in node.operands[1:])]
         dims = [frame.length(v) for v in node.result.shape]
-        return Arr(node.result.type, None, advance(frame.b, base.data, offset), dims, steps, base.base)
+        return Arr(node.result.type, None, advance(frame.b, base.data, offset), dims, steps, base.base,
+                   base.readonly or bool(node.attrs.get("readonly")))
 
     def _address(self, arr: Arr, indices: list[Value]) -> ir.Value:
         if arr.strides is None and arr.type.layout == "C" and len(indices) == len(arr.dims) > 0:
