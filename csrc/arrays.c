@@ -82,6 +82,12 @@ static int jc_is_array(PyObject *o, int typenum, int nd, int layout)
         && (layout == 'A' || (flags & (layout == 'C' ? NPY_ARRAY_C_CONTIGUOUS : NPY_ARRAY_F_CONTIGUOUS)) != 0);
 }
 
+/* The length of an axis of an exact array of this rank; -1 for any other object. */
+static int64_t jc_extent(PyObject *o, int nd, int axis)
+{
+    return PyArray_CheckExact(o) && PyArray_NDIM((PyArrayObject *)o) == nd ? (int64_t)PyArray_DIM((PyArrayObject *)o, axis) : -1;
+}
+
 /* ---- boxes ----------------------------------------------------------------------------------------- */
 
 static PyObject *or_null(PyObject *made)
@@ -205,6 +211,7 @@ int jc_symbols_add(PyObject *dict)
         {"jc_empty", (void *)jc_empty},
         {"jc_empty_strided", (void *)jc_empty_strided},
         {"jc_is_array", (void *)jc_is_array},
+        {"jc_extent", (void *)jc_extent},
         {"jc_box_int", (void *)jc_box_int},
         {"jc_box_float", (void *)jc_box_float},
         {"jc_box_bool", (void *)jc_box_bool},

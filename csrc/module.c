@@ -40,7 +40,8 @@ static PyObject *create(PyObject *spec, PyModuleDef *def)
 static int execute(PyObject *module)
 {
     static int (*const parts[])(PyObject *) = {
-        jc_arrays_init, jc_reports_init, jc_ufuncs_init, jc_pool_init, jc_lists_init, jc_selftest_init,
+        jc_arrays_init, jc_reports_init, jc_ufuncs_init, jc_copies_init, jc_pool_init, jc_lists_init,
+        jc_selftest_init,
         jc_frames_init, jc_tables_init, jc_regions_init, jc_misses_init, jc_dispatch_init, jc_loops_init,
         jc_discovery_init, jc_entries_init, jc_testing_init,
     };

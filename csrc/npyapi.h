@@ -42,6 +42,7 @@ JC_HIDDEN void jc_pool_leave(PyObject *token /* stolen, NULL allowed */);
 JC_HIDDEN int jc_arrays_init(PyObject *module);     /* imports NumPy: before all the others */
 JC_HIDDEN int jc_reports_init(PyObject *module);
 JC_HIDDEN int jc_ufuncs_init(PyObject *module);
+JC_HIDDEN int jc_copies_init(PyObject *module);
 JC_HIDDEN int jc_pool_init(PyObject *module);
 JC_HIDDEN int jc_selftest_init(PyObject *module);
 

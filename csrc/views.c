@@ -40,10 +40,17 @@ static PyObject *jc_view_sure(PyObject *base, int typenum, int nd, const int64_t
     return made;
 }
 
+/* A new view may not be written to. */
+static void jc_view_close(PyObject *view)
+{
+    PyArray_CLEARFLAGS((PyArrayObject *)view, NPY_ARRAY_WRITEABLE);
+}
+
 int jc_views_symbols(PyObject *dict)
 {
     static const jc_symbol table[] = {
-        {"jc_view", (void *)jc_view}, {"jc_view_sure", (void *)jc_view_sure}, {NULL, NULL},
+        {"jc_view", (void *)jc_view}, {"jc_view_sure", (void *)jc_view_sure},
+        {"jc_view_close", (void *)jc_view_close}, {NULL, NULL},
     };
     return jc_symbols_put(dict, table);
 }

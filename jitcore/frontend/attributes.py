@@ -13,11 +13,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from jitcore.frontend import instances, numpy_attrs
+from jitcore.frontend import instances, numpy_attrs, numpy_objects
 from jitcore.frontend.instances import MISSING, class_attribute
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import class_version, constant, is_numpy_globals, pytype, read, type_version
 from jitcore.frontend.protocol import Leaves, Raises, Redirect, Unsupported
+from jitcore.frontend.unseen import CObject
 from jitcore.frontend.values import (
     Abstract,
     Array,
@@ -36,7 +37,7 @@ from jitcore.frontend.values import (
     TypedList,
 )
 from jitcore.guards.guard import Absent, TypeIs
-from jitcore.guards.sources import Attr
+from jitcore.guards.sources import Attr, Constant
 from jitcore.ops import random
 
 _METHOD_DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType)
@@ -52,18 +53,30 @@ def get(m: Machine, obj: Abstract, name: str) -> Abstract | Redirect:
         return numpy_attrs.get(m, obj, name)
     if isinstance(obj, Known):
         return _of_known(m, obj, name)
-    if isinstance(obj, Opaque):
+    if isinstance(obj, Opaque) and obj.type is np._core.multiarray.flagsobj and obj.source is None:
+        return numpy_attrs.of_flags(m, obj, name)
+    if isinstance(obj, Opaque) and not _is_numpys_dict(m, obj):
         return _of_instance(m, obj, name)
     if isinstance(obj, Instance):
         return instances.get(m, obj, name)
     if isinstance(obj, (Slice, Range)) and name in ("start", "stop", "step"):
         return getattr(obj, name)
-    if isinstance(obj, (Sequence, TypedList, Dict)):
+    if isinstance(obj, (Sequence, TypedList, Dict)) or _is_numpys_dict(m, obj):
         if isinstance(getattr(pytype(m, obj), name, None), types.MethodDescriptorType):
             return NativeMethod(obj, name)
+        if not hasattr(pytype(m, obj), name):
+            raise Raises(AttributeError, f"attribute {name} is absent")
+    if isinstance(obj, CObject):
+        return numpy_objects.get(m, obj, name)
     if isinstance(obj, Function):
         return _of_function(m, obj, name)
     raise Unsupported(f"attribute {name} of a {type(obj).__name__.lower()}")
+
+
+def _is_numpys_dict(m: Machine, obj: Abstract) -> bool:
+    """A dict that is a constant of NumPy's own Python code."""
+    constant_ = isinstance(obj, Opaque) and obj.type is dict and isinstance(obj.source, Constant)
+    return constant_ and m.frame.constant_globals
 
 
 def has(m: Machine, obj: Abstract, name: str) -> bool:
@@ -114,6 +127,10 @@ def _of_known(m: Machine, obj: Known, name: str) -> Abstract:
         if isinstance(found, types.BuiltinMethodType) and getattr(type(target), name, None) is not None:
             return NativeMethod(obj, name)
         return constant(m, found)
+    if isinstance(target, (np.finfo, np.iinfo)):
+        found = getattr(target, name, MISSING)
+        if isinstance(found, (int, np.generic, np.dtype)):
+            return Known(found)
     if obj.source is None and type(target).__module__.startswith("numpy."):
         return _of_numpys_own(m, target, name)
     raise Unsupported(f"attribute {name} of a {type(target).__name__}")
@@ -147,7 +164,8 @@ def _of_module(m: Machine, obj: Known, module: types.ModuleType, name: str) -> A
         raise Unsupported(f"attribute {name} is not in module {module.__name__}")
     if obj.source is None:
         if is_numpy_globals(vars(module)) or isinstance(found, types.BuiltinFunctionType) or (
-                module is builtins and isinstance(found, type)):
+                module is builtins and isinstance(found, type)) or (
+                m.frame.constant_globals and isinstance(found, (type, types.FunctionType))):
             return constant(m, found)
         raise Unsupported("a module that was reached without a source")
     return read(m, found, Attr(obj.source, name))

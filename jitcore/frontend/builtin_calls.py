@@ -6,6 +6,7 @@ immutable operands, or raises ``Unsupported``; it changes no abstract value befo
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import BuiltinMethodType
 from typing import Any
 
 from jitcore.frontend import (
@@ -19,7 +20,7 @@ from jitcore.frontend import (
     sequences,
 )
 from jitcore.frontend.machine import Machine
-from jitcore.frontend.objects import constant, is_instance, known_range, lacks, pytype
+from jitcore.frontend.objects import is_instance, known_range, lacks, pytype
 from jitcore.frontend.protocol import Raises, Redirect, Unsupported
 from jitcore.frontend.values import (
     Abstract,
@@ -45,10 +46,13 @@ from jitcore.frontend.values import (
 Rule = Callable[[Machine, list[Abstract], dict[str, Abstract]], "Abstract | Redirect"]
 
 _RULES: dict[int, tuple[Any, Rule]] = {}
+_CLASS_METHODS: dict[tuple[type, str], Any] = {(dict, "fromkeys"): dict.fromkeys}
 
 
 def find(target: object) -> Rule | None:
     """The rule for a builtin, None if it has none."""
+    if type(target) is BuiltinMethodType and isinstance(target.__self__, type):
+        target = _CLASS_METHODS.get((target.__self__, target.__name__), target)     # a new object each time
     known = _RULES.get(id(target))
     return known[1] if known is not None and known[0] is target else None
 
@@ -189,6 +193,12 @@ def _dict(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abst
     return Dict(items)
 
 
+@rule(_CLASS_METHODS[dict, "fromkeys"], 1, 2)
+def _fromkeys(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    value = args[1] if len(args) == 2 else Known(None)
+    return Dict(dict.fromkeys(map(operations.hashable, map(m.force, iteration.items(m, args[0], 1000)[0])), value))
+
+
 @rule(slice, 1, 3)
 def _slice(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
     none = Known(None)
@@ -307,11 +317,22 @@ def _sorted(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Ab
         lists.sort(m, made, kwargs)
         return made
     values = [m.force(v) for v in iteration.items(m, args[0], 1000)[0]]
-    if kwargs or not all(isinstance(v, Known) for v in values):
-        raise Unsupported("sorted() of run-time values")
-    found = python_ops.fold(m, lambda *objs: tuple(sorted(objs)), *(v.obj for v in values))  # type: ignore[attr-defined]
+    if kwargs:
+        raise Unsupported("sorted() with a key")
+    objects = [_known_object(m, v) for v in values]
+    found = python_ops.fold(m, lambda *objs: tuple(sorted(range(len(objs)), key=objs.__getitem__)), *objects)
     assert isinstance(found, Known)
-    return lists.make(m, [constant(m, obj) for obj in found.obj])  # type: ignore[attr-defined]
+    return lists.make(m, [values[at] for at in found.obj])  # type: ignore[attr-defined]
+
+
+def _known_object(m: Machine, value: Abstract) -> Any:
+    """A constant, or a tuple of such."""
+    value = m.force(value)
+    if isinstance(value, Known):
+        return value.obj
+    if isinstance(value, Sequence) and value.kind == "tuple":
+        return tuple(_known_object(m, item) for item in value.items)
+    raise Unsupported("sorted() of run-time values")
 
 
 # -- strings ------------------------------------------------------------------------------------------------

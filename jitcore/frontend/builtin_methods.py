@@ -11,7 +11,8 @@ from jitcore.frontend import iteration, lists, operations, python_ops
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import constant
 from jitcore.frontend.protocol import Raises, Unsupported
-from jitcore.frontend.values import Abstract, Dict, Known, Scalar, Sequence, TypedList, View
+from jitcore.frontend.values import Abstract, Dict, Known, Opaque, Scalar, Sequence, TypedList, View
+from jitcore.guards.sources import Constant
 
 #: Methods of immutable objects that give the same for the same arguments.
 _PURE: dict[type, frozenset[str]] = {
@@ -40,7 +41,19 @@ def call(m: Machine, obj: Abstract, name: str, args: list[Abstract], kwargs: dic
         return _list(m, obj, name, args, kwargs) if obj.kind == "list" else _tuple(m, obj, name, args, kwargs)
     if isinstance(obj, Dict):
         return _dict(m, obj, name, args, kwargs)
+    if isinstance(obj, Opaque) and obj.type is dict and isinstance(obj.source, Constant) and m.frame.constant_globals:
+        return _constant_dict(m, obj, name, args, kwargs)
     raise Unsupported(f"method {name} of a {type(obj).__name__.lower()}")
+
+
+def _constant_dict(m: Machine, obj: Opaque, name: str, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    """A constant of NumPy's own Python code."""
+    if name != "get" or kwargs or not 1 <= len(args) <= 2:
+        raise Unsupported(f"method {name} of a dict")
+    key = operations.hashable(m.force(args[0]))
+    if key in obj.obj:  # type: ignore[operator]
+        return constant(m, obj.obj[key])  # type: ignore[index]
+    return args[1] if len(args) == 2 else Known(None)
 
 
 #: Methods of run-time numbers that are operations of ``ops.python``.
@@ -110,6 +123,8 @@ def _list(m: Machine, obj: Sequence, name: str, args: list[Abstract], kwargs: di
         if not -len(obj.items) <= index < len(obj.items):
             raise Raises(IndexError, "pop index out of range")
         return obj.items.pop(index)
+    elif name == "remove" and len(args) == 1:
+        obj.items.pop(int(_search(m, obj, "index", args).obj))  # type: ignore[attr-defined]
     elif name == "reverse" and not args:
         obj.items.reverse()
     elif name == "clear" and not args:

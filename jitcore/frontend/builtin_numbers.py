@@ -274,6 +274,19 @@ def _sum(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstr
     return total
 
 
+@rule(math.prod, 1, 1)
+def _prod(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:
+    """The product of a few ints."""
+    total: Abstract = Known(1)
+    for value in map(m.force, iteration.items(m, args[0], 1000)[0]):
+        if pytype(m, value) is not int:
+            raise Unsupported("math.prod() of other things than ints")
+        step = operations.binary(m, "mul", total, value)
+        assert isinstance(step, Abstract)
+        total = step
+    return total
+
+
 # -- math -------------------------------------------------------------------------------------------------
 def _math(name: str, function: Callable[..., Any]) -> Rule:
     def found(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Abstract:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import types
+import warnings
 from typing import Any
 
 import numpy as np
@@ -23,15 +24,17 @@ from jitcore.frontend import (
     iteration,
     numpy_attrs,
     numpy_calls,
+    numpy_objects,
+    numpy_whole,
     operations,
     random_calls,
 )
 from jitcore.frontend.inline import enter
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import class_version, constant, is_numpy_globals, pytype, type_version
-from jitcore.frontend.protocol import Redirect, Unsupported
+from jitcore.frontend.protocol import Exceptional, Redirect, Unsupported
 from jitcore.frontend.state import Frame
-from jitcore.frontend.unseen import LeaveErrstate, Raised
+from jitcore.frontend.unseen import CObject, LeaveErrstate, Raised
 from jitcore.frontend.values import (
     UNBOUND,
     Abstract,
@@ -55,7 +58,7 @@ PENDING = Unbound()
 
 _MAX_REDIRECTS = 16
 #: The modules that have rules for builtins: importing them fills the one table.
-_RULES = (builtin_calls, builtin_numbers)
+_RULES = (builtin_calls, builtin_numbers, numpy_whole)
 _DISPATCHER = type(np.mean)
 
 
@@ -86,7 +89,7 @@ def call(m: Machine, func: Abstract, args: list[Abstract], kwargs: dict[str, Abs
             return errstates.leave(m, func)
         if isinstance(func, Known) and func.obj is np.errstate:
             return errstates.make(m, args, kwargs)
-        if isinstance(func, Known) and is_own_class(func.obj) and deliver == "push":
+        if isinstance(func, Known) and is_own_class(func.obj) and deliver == "push" and not numpy_calls.find(func.obj):
             return _object(m, func, args, kwargs)
         found = _semantic(m, func, args, kwargs)
         if found is None:
@@ -115,6 +118,8 @@ def _semantic(m: Machine, func: Abstract, args: list[Abstract],
         return found if found is not None else Redirect(_dispatched(m, target), args, kwargs)
     if isinstance(target, type) and issubclass(target, BaseException) and exceptions.is_caught(m.state, m.choices.seen):
         return _exception(m, func, target, kwargs)
+    if target is warnings.warn and m.frame.constant_globals and m.depth > 1:
+        raise Exceptional("a warning")
     if target is functools.partial and args and isinstance(m.force(args[0]), (Function, Method, Partial)):
         return Partial(args[0], args[1:], dict(kwargs))
     handler = builtin_calls.find(target) or random_calls.find(target)
@@ -184,6 +189,8 @@ def _native_method(m: Machine, func: NativeMethod, args: list[Abstract],
     obj = m.force(func.self_value)
     if isinstance(obj, Scalar) and obj.type.weak:
         return builtin_methods.of_number(m, obj, func.name, args, kwargs)
+    if isinstance(obj, CObject):
+        return numpy_objects.call(m, obj, func.name, args, kwargs)
     if isinstance(obj, Instance):
         return _of_object(m, obj, func.name, args, kwargs)
     if isinstance(obj, (Array, Scalar)):

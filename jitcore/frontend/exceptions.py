@@ -64,7 +64,11 @@ def _handlers(state: State, top: int) -> Iterator[tuple[int, Handler | None]]:
     """The handlers around the running instructions, innermost first, from frame ``top`` on."""
     for depth in range(top, -1, -1):
         frame = state.frames[depth]
-        yield depth, frame.code.handler(frame.instr.op_unit)
+        handler = frame.code.handler(frame.instr.op_unit)
+        if handler is not None and frame.yields is not None and (
+                frame.code.instructions[frame.code.at(handler.target)].op == "INTERPRET"):
+            handler = None              # what CPython puts around generators, for StopIteration
+        yield depth, handler
 
 
 def unwind(state: State, error: Raised) -> bool:

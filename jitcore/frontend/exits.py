@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from jitcore.frontend.builder import Builder
 from jitcore.frontend.dead import Dead, Pending
-from jitcore.frontend.unseen import Errstate, Handling, LeaveErrstate, Raised, Text
+from jitcore.frontend.unseen import CObject, Errstate, Handling, LeaveErrstate, Raised, Text
 from jitcore.frontend.values import (
     Abstract,
     Array,
@@ -150,6 +150,8 @@ class ExitMaker:
             cls = Const(value.cls) if source is None else self._object_at(source)
             attrs = (r for name, v in value.attrs.items() for r in (Const(name), self.make(v)))
             return Build("instance", (cls, *attrs))
+        if isinstance(value, CObject):
+            raise Unbuildable(f"a {value.kind}", value.made_at)
         if isinstance(value, (Errstate, LeaveErrstate)):
             raise Unbuildable("a np.errstate", value.made_at)
         if isinstance(value, (NativeMethod, View, Partial)):

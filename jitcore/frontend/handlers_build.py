@@ -54,9 +54,9 @@ def set_update(m: Machine, instr: Instr) -> None:
         items = [value]
     else:
         items = [constant(m, o) for o in value.obj] if merges else iteration.items(m, value, 1000)[0]  # type: ignore[attr-defined]
-    new = operations.keyed(m, items)
     target = _own(m, instr.arg)
     assert isinstance(target, Set)
+    new = operations.keyed(m, items, target.items)
     target.merged |= merges
     for key, item in new.items():
         target.items.setdefault(key, item)

@@ -8,12 +8,13 @@ from jitcore.frontend.iteration import items
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.protocol import Leaves, Redirect, Unsupported
 from jitcore.frontend.registry import handles
-from jitcore.frontend.unseen import Errstate, Raised
+from jitcore.frontend.unseen import CObject, Errstate, Raised
 from jitcore.frontend.values import (
     Abstract,
     Dict,
     Known,
     Method,
+    NativeMethod,
     Unbound,
 )
 
@@ -73,6 +74,10 @@ def before_with(m: Machine, instr: Instr) -> None:
     manager = m.force(frame.pop())
     if isinstance(manager, Errstate):
         errstates.enter(m, manager)
+        return
+    if isinstance(manager, CObject) and manager.kind == "nditer":
+        frame.push(NativeMethod(manager, "__exit__"))
+        frame.push(manager)
         return
     if not operators.has_class(manager):
         raise Unsupported("a with statement is entered")

@@ -60,7 +60,7 @@ def _is_eaten_at_once(m: Machine, func: Function) -> bool:
     following = frame.code.instructions[frame.index]
     if func.obj is not None or func.code.co_name != "<genexpr>":
         return False
-    if following.op == "UNPACK_SEQUENCE":
+    if following.op == "UNPACK_SEQUENCE" or frame.constant_globals:     # NumPy's own have no effects
         return True
     return _eater(m) is not None
 

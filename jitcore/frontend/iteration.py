@@ -18,6 +18,7 @@ from jitcore.frontend.numpy_index import element_at, item_at
 from jitcore.frontend.numpy_shapes import lengths_of
 from jitcore.frontend.objects import constant, known_range
 from jitcore.frontend.protocol import Leaves, Raises, Unsupported
+from jitcore.frontend.unseen import CObject
 from jitcore.frontend.values import (
     Abstract,
     Array,
@@ -283,6 +284,8 @@ def _items(m: Machine, value: Abstract, limit: int) -> tuple[list[Abstract], boo
         return list(value.items), value.kind == "tuple"
     if isinstance(value, Iterator):
         return upcoming(value), value.fixed
+    if isinstance(value, CObject) and "arrays" in value.parts:
+        return list(value.parts["arrays"]), True
     if isinstance(value, Dict):
         return [Known(key) for key in value.items], False
     if isinstance(value, View):

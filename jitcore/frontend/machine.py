@@ -20,12 +20,12 @@ from jitcore.frontend.exits import ExitMaker, Unbuildable
 from jitcore.frontend.learning import Learned, Site
 from jitcore.frontend.matching import owner_of
 from jitcore.frontend.meeting import Meeting
-from jitcore.frontend.protocol import Leaves, Raises, Unsupported
+from jitcore.frontend.protocol import Exceptional, Leaves, Raises, Unsupported
 from jitcore.frontend.registry import HANDLERS, LEFT
 from jitcore.frontend.sites import site
 from jitcore.frontend.snapshot import Left
 from jitcore.frontend.state import Frame, State
-from jitcore.frontend.unseen import Errstate, Raised
+from jitcore.frontend.unseen import CObject, Errstate, Raised
 from jitcore.frontend.values import (
     UNBOUND,
     Abstract,
@@ -154,7 +154,7 @@ class Machine:
         if not instr.mid:
             self._before = (frame.locals[:], stack)
             if (self.meeting.active or self.state.stored) and (
-                    self.state.checkpoint is None or self.state.checkpoint.exit == 0):
+                    (point := self.state.checkpoint) is None or point.exit == 0 or len(point.state.frames) > depth):
                 self.state.checkpoint = take(self.state)
         try:
             if self._steps > MAX_INSTRUCTIONS or len(self.builder.graph.blocks) > MAX_BLOCKS:
@@ -170,7 +170,7 @@ class Machine:
                 return
             if depth > 1 and self.state.unlikely and (exit := self._way_back()) is not None:
                 self.end(exit)
-            elif exceptions.only_raises(frame):
+            elif exceptions.only_raises(frame) or isinstance(error, Exceptional):
                 self._give_up_raising(frame, instr)
             else:
                 self._give_up(frame, instr, str(error) or type(error).__name__, isinstance(error, Leaves))
@@ -224,7 +224,7 @@ class Machine:
 
     def made(self, value: Abstract) -> Abstract:
         """Note where an object was made that no recipe can make; give up if it is known to be needed."""
-        if isinstance(value, (NativeMethod, Iterator, View, Set, Partial, Errstate)):
+        if isinstance(value, (NativeMethod, Iterator, View, Set, Partial, Errstate, CObject)):
             self.check_cut()
             value.made_at = self.outer_unit
         return value

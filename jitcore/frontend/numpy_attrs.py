@@ -12,15 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from jitcore.frontend import numpy_direct
+from jitcore.frontend.numpy_matmul import call_node
 from jitcore.frontend.numpy_methods import call_method
 from jitcore.frontend.numpy_ops import truth
 from jitcore.frontend.numpy_shapes import lengths_of
 from jitcore.frontend.numpy_views import strides_of, transpose
 from jitcore.frontend.protocol import Raises, Unsupported
-from jitcore.frontend.values import Abstract, Array, FlatIterator, Known, NativeMethod, Scalar, Sequence
+from jitcore.frontend.values import Abstract, Array, FlatIterator, Known, NativeMethod, Opaque, Scalar, Sequence
 from jitcore.ir.graph import Value
-from jitcore.ir.types import FLOAT, strong
+from jitcore.ir.types import BOOL, FLOAT, strong
 
+#: Attributes that NumPy's C code makes anew each time.
+_GETTERS: dict[str, Any] = {name: getattr(np.ndarray, name).__get__ for name in ("real", "imag", "flags")}
 _PYTHON_TYPES: dict[str, type] = {"b": bool, "i": int, "f": float, "c": complex}
 
 
@@ -67,7 +71,17 @@ def _of_array(m: Any, array: Array, name: str) -> Abstract:
         return array
     if name == "flat":
         return FlatIterator(array, Known(0))
+    if name in _GETTERS:
+        return numpy_direct.through(m, _GETTERS[name], [array], {}, "a", view=True)
     return _method(np.ndarray, array, name)
+
+
+def of_flags(m: Any, flags: Opaque, name: str) -> Abstract:
+    """One of an array's flags."""
+    getter = getattr(type(np.empty(0).flags), name, None)
+    if name.startswith("_") or type(getter) is not types.GetSetDescriptorType or flags.value is None:
+        raise Unsupported(f"attribute {name} of an array's flags")
+    return Scalar(call_node(m, getter.__get__, (flags.value,), (("v", 0),), BOOL))
 
 
 def _of_numpy_scalar(m: Any, value: Scalar, name: str) -> Abstract:

@@ -7,13 +7,14 @@ exactly NumPy's, or ``Unsupported`` is raised before anything has changed.  Call
 from __future__ import annotations
 
 import types
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy._core import multiarray
 
-from jitcore.frontend import numpy_create
+from jitcore.frontend import numpy_create, numpy_direct
 from jitcore.frontend.numpy_args import bind, is_absent, known_int
 from jitcore.frontend.numpy_elementwise import as_dtype, cast, element, guess, type_of, wrap
 from jitcore.frontend.numpy_matmul import matmul
@@ -41,21 +42,47 @@ def rule(*objects: object) -> Callable[[Rule], Rule]:
     return register
 
 
+def find(obj: object) -> Rule | None:
+    """The rule for ``obj``, if there is one."""
+    found = _RULES.get(id(obj))
+    return found[1] if found is not None and found[0] is obj else None
+
+
 def call_known(m: Any, obj: object, args: Args, kwargs: Kwargs) -> Abstract | Redirect | None:
     """``obj(*args, **kwargs)``, or None where this module has no rule for ``obj``."""
     args = [m.force(arg) for arg in args]
     if isinstance(obj, np.ufunc):
-        return call_ufunc(m, obj, args, kwargs)
-    found = _RULES.get(id(obj))
-    if found is not None and found[0] is obj:
-        return found[1](m, args, kwargs)
+        if not kwargs and (folded := _folded_ufunc(obj, args)) is not None:
+            return folded
+        try:
+            return call_ufunc(m, obj, args, kwargs)
+        except Unsupported as error:
+            return numpy_direct.call_ufunc(m, obj, args, kwargs, error)
+    found = find(obj)
+    if found is not None:
+        return found(m, args, kwargs)
     if isinstance(obj, types.BuiltinMethodType) and isinstance(obj.__self__, np.ufunc):
-        return call_ufunc_method(m, obj.__self__, obj.__name__, args, kwargs)
+        try:
+            return call_ufunc_method(m, obj.__self__, obj.__name__, args, kwargs)
+        except Unsupported as error:
+            return numpy_direct.call_ufunc_method(m, obj.__self__, obj.__name__, args, kwargs, error)
     if isinstance(obj, type) and issubclass(obj, np.generic):
         return _scalar_type(m, obj, args, kwargs)
     if obj is np.dtype:
         return _fold(m, np.dtype, args, kwargs)
     return None
+
+
+def _folded_ufunc(ufunc: np.ufunc, args: Args) -> Abstract | None:
+    """A ufunc of known numbers, where it reports nothing."""
+    if len(args) != ufunc.nin or ufunc.nout != 1 or not all(isinstance(a, Known) and is_number(a.obj) for a in args):
+        return None
+    try:
+        with np.errstate(all="raise"), warnings.catch_warnings(action="error"):
+            found = ufunc(*(a.obj for a in args if isinstance(a, Known)))
+    except Exception:
+        return None
+    return Known(found) if is_number(found) and isinstance(found, np.generic) else None
 
 
 def _fold(m: Any, function: Callable[..., Any], args: Args, kwargs: Kwargs) -> Abstract:
@@ -133,6 +160,13 @@ def _can_cast(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
 @rule(multiarray.promote_types)
 def _promote_types(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
     return _fold(m, np.promote_types, args, kwargs)
+
+
+@rule(multiarray.min_scalar_type)
+def _min_scalar_type(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
+    if len(args) == 1 and isinstance(args[0], Array) and args[0].type.ndim:
+        return Known(args[0].type.dtype)
+    return _fold(m, np.min_scalar_type, args, kwargs)
 
 
 def _limits(function: Callable[..., Any]) -> Rule:

@@ -18,7 +18,7 @@ from jitcore.frontend.numpy_methods import converted, copied, order_of
 from jitcore.frontend.numpy_ops import known_dtype
 from jitcore.frontend.numpy_shapes import all_equal, lengths_of, new_array
 from jitcore.frontend.numpy_store import update
-from jitcore.frontend.numpy_views import length_argument, make_view, strides_of
+from jitcore.frontend.numpy_views import length_argument, make_view, packed_strides, strides_of
 from jitcore.frontend.protocol import Unsupported
 from jitcore.frontend.values import Abstract, Array, Known, Scalar, TypedList, is_free
 from jitcore.ir.graph import Value
@@ -117,7 +117,9 @@ def _from_list(m: Any, value: TypedList, dtype: np.dtype | None) -> Array:
 
 def _from_items(m: Any, items: Args, dtype: np.dtype | None) -> Array:
     """A short one-axis array of numbers."""
-    if not 1 <= len(items) <= MOST_ELEMENTS or any(isinstance(item, Array) for item in items):
+    if not items:
+        return splat(m, m.builder.const((dtype or _FLOAT64).type(0)), (lengths_of(m).const(0),))
+    if len(items) > MOST_ELEMENTS or any(isinstance(item, Array) for item in items):
         raise Unsupported("an array of many or of unlike things")
     kinds = [default_dtype(item) for item in items]
     dtype = dtype or fold_left(np.promote_types, kinds)
@@ -142,11 +144,22 @@ def make_array(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
         raise Unsupported("array with ndmax=")
     value = given["object"]
     least = known_int(m, given["ndmin"], "ndmin")
-    if least > (value.type.ndim if isinstance(value, Array) else 0):
-        raise Unsupported("array with ndmin=")
-    if not is_const(given["copy"], True, None):
+    copy = given["copy"]
+    if isinstance(copy, Known) and copy.obj is False and isinstance(value, Array):
+        copy = Known(None)
+        if not is_absent(given["dtype"]) and known_dtype(given["dtype"]) != value.type.dtype:
+            raise Unsupported("array with copy=False")
+    if not is_const(copy, True, None):
         raise Unsupported("array with copy=")
-    return _array(m, value, given, copy=is_const(given["copy"], True))
+    found = _array(m, value, given, copy=is_const(copy, True))
+    assert isinstance(found, Array)
+    missing = least - found.type.ndim
+    if missing <= 0:
+        return found
+    lengths = lengths_of(m)
+    shape = [*[lengths.const(1)] * missing, *lengths.shape(found)]
+    strides = packed_strides(m, shape, found.type.dtype.itemsize)[:missing] + strides_of(m, found)
+    return make_view(m, found, "newaxis", None, shape, strides, "C" if found.type.layout == "C" else "A")
 
 
 def _array(m: Any, value: Abstract, given: dict[str, Abstract], copy: bool) -> Abstract:

@@ -13,7 +13,7 @@ import numpy as np
 
 from jitcore.frontend.numpy_shapes import lengths_of, new_array
 from jitcore.frontend.protocol import Unsupported
-from jitcore.frontend.values import Abstract, Array, Known, Scalar, is_number
+from jitcore.frontend.values import Abstract, Array, Known, Scalar, is_free, is_number
 from jitcore.frontend.values import Sequence as Items
 from jitcore.ir.graph import Value
 from jitcore.ir.layout import elementwise_layout
@@ -67,6 +67,11 @@ def is_array_like(value: Abstract) -> bool:
 def element(m: Any, value: Abstract) -> Abstract:
     """``value``, an array without axes replaced by its element (a strong scalar)."""
     if isinstance(value, Array) and value.type.ndim == 0:
+        made = value.value.node
+        if is_free(value) and made is not None and made.op == "splat":
+            number = made.operands[0]
+            known = number.node is not None and number.node.op == "const"
+            return Known(number.node.attrs["value"]) if known else Scalar(number)  # type: ignore[union-attr]
         return Scalar(m.builder.emit("load", (value.value,), strong(value.type.dtype)))
     return value
 

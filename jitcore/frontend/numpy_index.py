@@ -12,15 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from jitcore.frontend import numpy_direct
 from jitcore.frontend.numpy_args import items_of, known_int
 from jitcore.frontend.numpy_elementwise import as_dtype, element, emit, type_of
-from jitcore.frontend.numpy_shapes import lengths_of
+from jitcore.frontend.numpy_shapes import lengths_of, new_array
 from jitcore.frontend.numpy_store import store_number, update
-from jitcore.frontend.numpy_views import make_view, strides_of
+from jitcore.frontend.numpy_views import make_view, reshape, strides_of
 from jitcore.frontend.protocol import Unsupported
-from jitcore.frontend.values import Abstract, Array, Known, Scalar, Slice, is_free
+from jitcore.frontend.values import Abstract, Array, FlatIterator, Known, Scalar, Slice, is_free
 from jitcore.ir.graph import Value
-from jitcore.ir.types import INT, strong
+from jitcore.ir.types import BOOL, INT, strong
+from jitcore.ir.types import array as array_type
 from jitcore.ops.table import OPS
 
 
@@ -164,12 +166,73 @@ def getitem(m: Any, array: Abstract, index: Abstract) -> Abstract:
     if not isinstance(array, Array):
         raise Unsupported("an item of a scalar")
     type_of(array)
+    if is_advanced(m, index):
+        return numpy_direct.through(m, np.ndarray.__getitem__, [array, index], {}, "self index",
+                                     by_values=True)
     parts, dots = parts_of(m, array, index)
     if not dots and all(part.kind == "int" for part in parts):
         before = lengths_of(m).shape(array)
         at = [wrapped(m, part.value, length) for part, length in zip(parts, before) if part.value is not None]
         return Scalar(m.builder.emit("load", (array.value, *at), strong(array.type.dtype)))
     return _view(m, array, parts, True)
+
+
+def is_advanced(m: Any, index: Abstract) -> bool:
+    """Whether an index has an array, or a list of numbers: what it chooses is copied."""
+    index = m.force(index)
+    items = items_of(m, index) if getattr(index, "kind", "") == "tuple" else [index]
+    return any(isinstance(item, Array) or getattr(item, "kind", "") == "list" for item in items or ())
+
+
+def _flat(m: Any, over: FlatIterator) -> Array:
+    """A view of all elements one behind another, where there is one."""
+    array = m.force(over.over)
+    if not (isinstance(array, Array) and isinstance(over.position, Known) and over.position.obj == 0):
+        raise Unsupported("an item of an iterator over an array")
+    return reshape(m, array, [Known(-1)])
+
+
+def _stepped(m: Any, flat: Array, index: Slice) -> Array:
+    """A view of an array with one C-ordered axis by a slice whose step is found at run time; it must be positive."""
+    lengths = lengths_of(m)
+    (length,), size = lengths.shape(flat), flat.type.dtype.itemsize
+    step = m.builder.as_value(m.force(index.step))
+    ok = m.builder.emit("py", (step, lengths.const(0)), BOOL, fn="gt")
+    m.builder.emit_check("check", (ok,))
+    start, span, _ = sliced(m, Slice(index.start, index.stop, Known(None)), length)
+    count = lengths.idx("floordiv", lengths.idx("add", span, lengths.idx("sub", step, lengths.const(1))), step)
+    return make_view(m, flat, "slice", "::n", [count], [lengths.idx("mul", step, lengths.const(size))], "A",
+                     lengths.idx("mul", start, lengths.const(size)))
+
+
+def flat_item(m: Any, over: FlatIterator, index: Abstract) -> Abstract:
+    """``array.flat[index]``: a number, or a copy."""
+    found = getitem(m, _flat(m, over), index)
+    if not isinstance(found, Array):
+        return found
+    return new_array(m, m.builder.emit("copy", (found.value,), array_type(found.type.dtype, found.type.ndim),
+                                       shape=found.shape, order="C"))
+
+
+def set_flat_item(m: Any, over: FlatIterator, index: Abstract, value: Abstract) -> None:
+    """``array.flat[index] = value``; an array must have as many elements as there are places."""
+    flat = _flat(m, over)
+    if is_advanced(m, index):
+        if isinstance(value, Array) and value.type.ndim:
+            if not isinstance(index, Array) or index.type.ndim != 1 or type_of(index).dtype.kind == "b":
+                raise Unsupported("a store of an array into an iterator over an array")
+            lengths_of(m).require_equal(lengths_of(m).shape(value)[0], lengths_of(m).shape(index)[0])
+    elif isinstance(index, Slice) and isinstance(m.force(index.step), Scalar):
+        flat, index = _stepped(m, flat, index), Slice(Known(None), Known(None), Known(None))
+        if isinstance(value, Array) and value.type.ndim:
+            lengths_of(m).require_equal(lengths_of(m).shape(value)[0], flat.shape[0])
+    elif isinstance(value, Array) and value.type.ndim:
+        parts, _ = parts_of(m, flat, index)
+        if len(parts) != 1 or not isinstance(parts[0].value, Slice) or value.type.ndim != 1:
+            raise Unsupported("a store of an array into an iterator over an array")
+        span = sliced(m, parts[0].value, lengths_of(m).shape(flat)[0])[1]
+        lengths_of(m).require_equal(lengths_of(m).shape(value)[0], span)
+    setitem(m, flat, index, value)
 
 
 def _view(m: Any, array: Array, parts: list[Part], kept: bool) -> Array:
@@ -259,7 +322,13 @@ def setitem(m: Any, array: Abstract, index: Abstract, value: Abstract) -> None:
         raise Unsupported("an item of a scalar")
     kind, given = type_of(array), type_of(value)
     if isinstance(index, Array) and type_of(index).dtype.kind == "b" and index.type.ndim == array.type.ndim:
-        _set_masked(m, array, index, value)
+        if not isinstance(value, Array) or value.type.ndim == 0:
+            _set_masked(m, array, index, value)
+            return
+    if is_advanced(m, index):
+        if m.depth == 1 and not is_free(array):     # a call of NumPy's touches the elements that are meant, no others
+            raise Unsupported("a store by an array of indices")
+        numpy_direct.changed(m, np.ndarray.__setitem__, 0, [array, index, value], {}, "self index value", True)
         return
     parts, dots = parts_of(m, array, index)
     if not dots and all(part.kind == "int" for part in parts):
@@ -287,8 +356,6 @@ def setitem(m: Any, array: Abstract, index: Abstract, value: Abstract) -> None:
 def _set_masked(m: Any, array: Array, mask: Array, value: Abstract) -> None:
     """``array[mask] = number``: every element is written, those outside the mask as they were."""
     kind = type_of(array)
-    if isinstance(value, Array) and value.type.ndim:
-        raise Unsupported("an array stored through a mask")
     lengths = lengths_of(m)
     for a, b in zip(lengths.shape(mask), lengths.shape(array)):
         lengths.require_equal(a, b)

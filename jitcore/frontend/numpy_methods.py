@@ -13,11 +13,21 @@ from typing import Any
 import numpy as np
 from numpy._core import _methods
 
-from jitcore.frontend import list_makers
+from jitcore.frontend import list_makers, numpy_direct
 from jitcore.frontend.numpy_args import bind, flag, is_absent, is_const, items_of, known_int, normalized, require_const
-from jitcore.frontend.numpy_elementwise import apply, as_dtype, cast, element, find_op, results, type_of, wrap
+from jitcore.frontend.numpy_elementwise import (
+    apply,
+    as_dtype,
+    cast,
+    element,
+    find_op,
+    is_array_like,
+    results,
+    type_of,
+    wrap,
+)
 from jitcore.frontend.numpy_matmul import call_node, matmul
-from jitcore.frontend.numpy_ops import call_ufunc, known_dtype
+from jitcore.frontend.numpy_ops import binary, call_ufunc, known_dtype
 from jitcore.frontend.numpy_reduce import reduce
 from jitcore.frontend.numpy_scalars import weak
 from jitcore.frontend.numpy_shapes import lengths_of, new_array
@@ -52,7 +62,10 @@ def call_method(m: Any, func: NativeMethod, args: Args, kwargs: Kwargs) -> Abstr
     value, name = m.force(func.self_value), func.name
     args = [m.force(arg) for arg in args]
     if isinstance(value, Known) and isinstance(value.obj, np.ufunc):
-        return call_ufunc_method(m, value.obj, name, args, kwargs)
+        try:
+            return call_ufunc_method(m, value.obj, name, args, kwargs)
+        except Unsupported as error:
+            return numpy_direct.call_ufunc_method(m, value.obj, name, args, kwargs, error)
     if isinstance(value, Array):
         if name in FORWARDED:
             return Redirect(Known(FORWARDED[name]), [value, *args], dict(kwargs))
@@ -100,6 +113,8 @@ def _scalar_method(m: Any, value: Abstract, name: str, args: Args, kwargs: Kwarg
         given = bind(m, name, args, kwargs, "axis, out, keepdims", {"axis": None, "out": None, "keepdims": False})
         if not is_absent(given["axis"]) or not is_absent(given["out"]) or flag(m, given["keepdims"], "keepdims"):
             raise Unsupported(f"{name} of a NumPy scalar with arguments")
+        if isinstance(value, Known) and name in ("any", "all"):
+            return Known(np.bool_(bool(value.obj)))
         return value if name in ("min", "max") else Scalar(as_dtype(m, value, np.dtype(np.bool_)))
     if name == "astype" and isinstance(value, Scalar):
         given = bind(m, "astype", args, kwargs, "dtype, order, casting, subok, copy",
@@ -220,6 +235,19 @@ def _round(m: Any, operand: Array, args: Args, kwargs: Kwargs) -> Abstract:
     scaled = wrap(m, apply(m, find_op(there), [operand, scale])[0])
     rounded = wrap(m, apply(m, find_op(np.rint), [scaled])[0])
     return results(m, apply(m, find_op(back), [rounded, scale]))
+
+
+def _operator(name: str) -> Method:
+    def found(m: Any, operand: Array, args: Args, kwargs: Kwargs) -> Abstract:
+        if kwargs or len(args) != 1 or not is_array_like(args[0]):
+            raise Unsupported(f"__{name}__ of an object")
+        return binary(m, name, operand, args[0])
+    return found
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor", "lt", "le", "eq", "ne", "gt",
+              "ge"):
+    METHODS[f"__{_name}__"] = _operator(_name)
 
 
 # -- shapes -----------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from jitcore.frontend.numpy_args import bind, flag, is_absent, is_const, is_not_given, items_of, known_axes
-from jitcore.frontend.numpy_elementwise import apply, as_dtype, cast, element, find_op, type_of, wrap
+from jitcore.frontend.numpy_elementwise import apply, as_dtype, as_own_array, cast, element, find_op, type_of, wrap
 from jitcore.frontend.numpy_ops import known_dtype
 from jitcore.frontend.numpy_shapes import all_equal, lengths_of
 from jitcore.frontend.protocol import Unsupported
@@ -87,7 +87,10 @@ def _without_axes(m: Any, ufunc: np.ufunc, given: dict[str, Abstract]) -> Abstra
     if not plain or not (is_absent(given["axis"]) or items_of(m, given["axis"]) == []):
         raise Unsupported("a reduction of an array without axes with arguments")
     dtype = accumulator(op, type_of(operand).dtype, known_dtype(given["dtype"]))
-    value = as_dtype(m, element(m, operand), dtype)
+    only = element(m, operand)
+    if isinstance(only, Known) and op.name in _TRUTH:
+        return Known(np.bool_(bool(only.obj)))
+    value = as_dtype(m, only, dtype)
     if op.name == "add":
         return wrap(m, apply(m, op, [Known(dtype.type(0)), Scalar(value)])[0])
     return Scalar(value)
@@ -97,6 +100,8 @@ def reduce(m: Any, ufunc: np.ufunc, args: list[Abstract], kwargs: dict[str, Abst
     """``ufunc.reduce(*args, **kwargs)`` of an array with axes."""
     given = bind(m, f"{ufunc.__name__}.reduce", args, kwargs, _NAMES, _DEFAULTS)
     operand = given["array"]
+    if isinstance(operand, Scalar) and not operand.type.weak:
+        operand = given["array"] = as_own_array(m, operand.value)
     if not isinstance(operand, Array):
         raise Unsupported("a reduction of something that is no array")
     if operand.type.ndim == 0:

@@ -190,7 +190,7 @@ class Lengths:
             return True
         if node is None:
             return False
-        if node.op in ("dim", "bcast", "wrap"):
+        if node.op in ("dim", "bcast", "wrap", "extent"):
             return True
         if node.op != "idx":
             return False

@@ -18,18 +18,19 @@ from jitcore.ir.types import BOOL, INT, array
 
 
 def make_view(m: Any, base: Array, kind: str, arg: object, shape: Sequence[Value], strides: Sequence[Value],
-              layout: str, offset: Value | None = None, kept: bool = True) -> Array:
+              layout: str, offset: Value | None = None, kept: bool = True, readonly: bool = False) -> Array:
     """A view of ``base`` with these lengths and strides in bytes, ``offset`` bytes behind its first element.  ``kept``:
-    it may live on."""
+    it may live on.  ``readonly``: it must not be written to even where ``base`` may."""
     lengths = lengths_of(m)
     start = offset if offset is not None else lengths.const(0)
     type = array(base.type.dtype, len(shape), "C" if not shape else layout)
-    value = m.builder.emit("view", (base.value, start, *strides), type, shape=tuple(shape), kind=kind, arg=arg)
+    attrs: dict[str, Any] = {"readonly": True} if readonly else {}
+    value = m.builder.emit("view", (base.value, start, *strides), type, shape=tuple(shape), kind=kind, arg=arg, **attrs)
     owner = base.base if base.base is not None else base
     for one in (base, owner):
         if kept and one.source is None:
             one.shared = True
-    return Array(value, None, lengths.hints(shape), owner, base.readonly)
+    return Array(value, None, lengths.hints(shape), owner, base.readonly or readonly)
 
 
 def packed_strides(m: Any, shape: Sequence[Value], itemsize: int) -> list[Value]:

@@ -15,6 +15,7 @@ import numpy as np
 from jitcore.frontend.builder import UNREAD, is_empty
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.protocol import Unsupported
+from jitcore.frontend.unseen import CObject
 from jitcore.frontend.values import (
     Abstract,
     Array,
@@ -152,7 +153,7 @@ def pytype(m: Machine, value: Abstract) -> type:
         return type(value.obj)
     if isinstance(value, Scalar):
         return _PYTHON_SCALARS[value.type.dtype.char] if value.type.weak else value.type.dtype.type
-    if isinstance(value, Opaque):
+    if isinstance(value, (Opaque, CObject)):
         return value.type
     if isinstance(value, Instance):
         return value.cls

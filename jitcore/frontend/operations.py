@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-from jitcore.frontend import lists, numpy_index, numpy_ops, operators, python_ops, sequences
+from jitcore.frontend import lists, numpy_index, numpy_objects, numpy_ops, operators, python_ops, sequences
 from jitcore.frontend.instances import class_attribute
 from jitcore.frontend.machine import Machine
 from jitcore.frontend.objects import (
@@ -23,10 +23,12 @@ from jitcore.frontend.objects import (
     type_version,
 )
 from jitcore.frontend.protocol import Raises, Redirect, Unsupported
+from jitcore.frontend.unseen import CObject
 from jitcore.frontend.values import (
     Abstract,
     Array,
     Dict,
+    FlatIterator,
     Known,
     Opaque,
     Range,
@@ -38,7 +40,7 @@ from jitcore.frontend.values import (
     is_number,
 )
 from jitcore.guards.guard import Absent, TypeIs
-from jitcore.guards.sources import Key
+from jitcore.guards.sources import Constant, Key
 from jitcore.ir.graph import Value
 
 #: Members of a tuple among which a number is looked for natively.
@@ -152,6 +154,10 @@ def getitem(m: Machine, obj: Abstract, key: Abstract) -> Abstract | Redirect:
     obj, key = m.force(obj), m.force(key)
     if isinstance(obj, (Array, Scalar)):
         return numpy_index.getitem(m, obj, key)
+    if isinstance(obj, CObject):
+        return numpy_objects.getitem(m, obj, key)
+    if isinstance(obj, FlatIterator):
+        return numpy_index.flat_item(m, obj, key)
     item = sequences.item(m, obj, key)
     if item is not None:
         return item
@@ -172,6 +178,10 @@ def getitem(m: Machine, obj: Abstract, key: Abstract) -> Abstract | Redirect:
         return _range_item(m, obj, key)
     if isinstance(obj, Opaque) and obj.type is dict and obj.source is not None:
         name = hashable(key)
+        if type(name) is not str and m.frame.constant_globals and isinstance(obj.source, Constant):
+            if name in obj.obj:  # type: ignore[operator]
+                return constant(m, obj.obj[name])  # type: ignore[index]
+            raise Raises(KeyError, "a key that is absent")
         if type(name) is not str:
             raise Unsupported("a dict's item by a key that is no string")
         m.guard(TypeIs(obj.source, dict))
@@ -246,12 +256,24 @@ def hashable(key: Abstract) -> Any:
     raise Unsupported("a key that is not a constant")
 
 
-def keyed(m: Machine, items: list[Abstract]) -> dict[Any, Abstract]:
-    """The different ones among constants, each by its object; the first of equal ones stays, as in a set."""
-    found: dict[Any, Abstract] = {}
+def keyed(m: Machine, items: list[Abstract], before: dict[Any, Abstract] | None = None) -> dict[Any, Abstract]:
+    """The different ones among constants and tuples of ints, each by its object, behind those of ``before``; the first
+    of equal ones stays, as in a set."""
+    found = dict(before or {})
     for item in map(m.force, items):
-        found.setdefault(hashable(item), item)
+        found.setdefault(_row_key(m, item, found) if isinstance(item, Sequence) else hashable(item), item)
     return found
+
+
+def _row_key(m: Machine, item: Sequence, found: dict[Any, Abstract]) -> Any:
+    """A key for a tuple of ints: that of an equal one among ``found``, if it is equal in the snapshot (tested)."""
+    for key, other in found.items():
+        if item.kind == "tuple" and isinstance(other, Sequence) and python_ops.expect_equal(m, item, other):
+            return key
+    if item.kind == "tuple" and (not found or all(isinstance(v, Known) for v in map(m.force, item.items))):
+        return item if not all(isinstance(v, Known) for v in item.items) else tuple(
+            hashable(v) for v in item.items)
+    raise Unsupported("a key that is not a constant")
 
 
 def dict_item(obj: Dict, key: Any) -> Abstract:
@@ -268,6 +290,9 @@ def setitem(m: Machine, obj: Abstract, key: Abstract, value: Abstract) -> None:
         return
     if isinstance(obj, Array):
         numpy_index.setitem(m, obj, key, m.force(value))
+        return
+    if isinstance(obj, FlatIterator):
+        numpy_index.set_flat_item(m, obj, key, m.force(value))
         return
     if obj.source is not None or not isinstance(obj, (Sequence, Dict)):
         raise Unsupported("a store into an object that is visible outside")
@@ -359,6 +384,8 @@ def contains(m: Machine, item: Abstract, container: Abstract) -> bool:
 
 
 def _in_dict(m: Machine, name: Any, container: Opaque) -> bool:
+    if m.frame.constant_globals and isinstance(container.source, Constant):
+        return name in container.obj  # type: ignore[operator]
     if type(name) is not str or container.source is None:
         raise Unsupported("containment in a dict of a key that is no string")
     source = Key(container.source, name)

@@ -37,5 +37,9 @@ class Raises(Unsupported):
         self.cls = cls
 
 
+class Exceptional(Unsupported):
+    """What is done here is for exceptional cases, like raising an exception: the interpreter does all of the call."""
+
+
 class Leaves(Exception):
     """The instruction cannot be part of any region: the machine leaves to the interpreter there."""

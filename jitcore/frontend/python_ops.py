@@ -14,11 +14,12 @@ import numpy as np
 
 from jitcore.frontend import boxed, lists
 from jitcore.frontend.machine import MAX_TRIPS, Machine
+from jitcore.frontend.numpy_shapes import lengths_of
 from jitcore.frontend.objects import constant, known_items
 from jitcore.frontend.protocol import Raises, Unsupported
 from jitcore.frontend.values import Abstract, Known, Scalar, Sequence, TypedList
 from jitcore.ir.graph import Value
-from jitcore.ir.types import BOOL, COMPLEX, FLOAT, ScalarType
+from jitcore.ir.types import BOOL, COMPLEX, FLOAT, INT, ScalarType
 from jitcore.ops import python
 
 _FOLDED = (bool, int, float, complex, str, bytes, tuple, type(None))
@@ -197,7 +198,7 @@ def compare(m: Machine, op: str, a: Abstract, b: Abstract) -> Abstract:
         return same if op == "eq" else apply(m, "not", same)
     items_a, items_b = known_items(m, a), known_items(m, b)
     if op in ("eq", "ne") and items_a is not None and items_b is not None and _kind(a) == _kind(b):
-        return Known(_sequences_equal(m, items_a, items_b) is (op == "eq"))
+        return _sequences_equal(m, items_a, items_b, op)
     if op in ("eq", "ne") and isinstance(a, Known) and isinstance(b, Known):
         return _known_equal(a.obj, b.obj, op)
     if op in ("eq", "ne") and _differ(a, b):
@@ -231,14 +232,49 @@ def _differ(a: Abstract, b: Abstract) -> bool:
     return None not in kinds and kinds[0] != kinds[1]
 
 
-def _sequences_equal(m: Machine, a: list[Abstract], b: list[Abstract]) -> bool:
+def _sequences_equal(m: Machine, a: list[Abstract], b: list[Abstract], op: str) -> Abstract:
+    """``a == b`` or ``a != b`` of tuples or lists; of ints that are not known they are compared at run time."""
     if len(a) != len(b):
-        return False
+        return Known(op == "ne")
+    open_: list[tuple[Abstract, Abstract]] = []
     for x, y in zip(a, b):
         x, y = m.force(x), m.force(y)
+        if _is_int(x) and _is_int(y) and (isinstance(x, Scalar) or isinstance(y, Scalar)):
+            if not (isinstance(x, Scalar) and isinstance(y, Scalar) and x.value is y.value):
+                open_.append((x, y))
+            continue
         if not (isinstance(x, Known) and isinstance(y, Known)):
             raise Unsupported("equality of sequences of run-time values")
         found = fold(m, operator.eq, x.obj, y.obj)
         if not (isinstance(found, Known) and found.obj):
-            return False
+            return Known(op == "ne")
+    result: Abstract = Known(op == "eq")
+    for x, y in open_:
+        one = apply(m, op, x, y)
+        result = one if isinstance(result, Known) else apply(m, "and" if op == "eq" else "or", result, one)
+    return result
+
+
+def _is_int(value: Abstract) -> bool:
+    if isinstance(value, Known):
+        return type(value.obj) is int and -2**63 <= value.obj < 2**63
+    return isinstance(value, Scalar) and value.type == INT
+
+
+def expect_equal(m: Machine, a: Sequence, b: Sequence) -> bool:
+    """Whether two tuples of ints are equal: False where they certainly are not; where they are in the snapshot, the
+    region exits unless they are.  ``Unsupported`` where nothing is known."""
+    if len(a.items) != len(b.items):
+        return False
+    for x, y in zip(map(m.force, a.items), map(m.force, b.items)):
+        if not (_is_int(x) and _is_int(y)):
+            raise Unsupported("a key that is not a constant")
+        if isinstance(x, Known) and isinstance(y, Known):
+            if x.obj != y.obj:
+                return False
+            continue
+        first, second = (v.hint if isinstance(v, Scalar) else v.obj for v in (x, y))  # type: ignore[attr-defined]
+        if first is None or first != second:
+            raise Unsupported("keys that may be equal")
+        lengths_of(m).require_equal(m.builder.as_value(x), m.builder.as_value(y))
     return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from jitcore.bytecode import Code, Instr
+from jitcore.frontend.unseen import CObject
 from jitcore.frontend.values import (
     Abstract,
     Array,
@@ -190,5 +191,5 @@ class _Copier:
         return part
 
 
-_COPIED = (Array, Cell, Dict, Function, Gathered, Instance, Iterator, LoopIterator, Method, NativeMethod, Partial,
-           Range, Sequence, Set, Slice, View)
+_COPIED = (Array, CObject, Cell, Dict, Function, Gathered, Instance, Iterator, LoopIterator, Method, NativeMethod,
+           Partial, Range, Sequence, Set, Slice, View)

@@ -6,6 +6,8 @@ Made by the handlers; ``exits`` refuses them.
 """
 from __future__ import annotations
 
+from typing import Any
+
 from jitcore.frontend.values import Abstract
 
 
@@ -52,6 +54,22 @@ class Errstate(Abstract):
         super().__init__()
         self.ignored = ignored
         self.made_at: int | None = None
+
+
+class CObject(Abstract):
+    """An object of one of NumPy's C classes, ``type``; ``parts`` is what it is made of (``numpy_objects``).
+    ``made_at``: as for ``Function``."""
+
+    __slots__ = ("made_at", "parts", "type")
+
+    def __init__(self, type: type, parts: dict[str, Any]) -> None:
+        super().__init__()
+        self.type, self.parts = type, parts
+        self.made_at: int | None = None
+
+    @property
+    def kind(self) -> str:
+        return self.type.__name__
 
 
 class LeaveErrstate(Abstract):

@@ -351,12 +351,24 @@ def _number(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context
     return operands[0]
 
 
+def _extent(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
+    if type(operands[0]) is not np.ndarray or operands[0].ndim != node.attrs["ndim"]:
+        raise TakesExit
+    return operands[0].shape[node.attrs["axis"]]
+
+
+def _filled(template: tuple[Any, ...], operands: Sequence[Any]) -> list[Any]:
+    return [operands[item] if kind == "v" else tuple(_filled(item, operands)) if kind == "t" else item
+            for kind, item in template]
+
+
 def _call(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
     function: Any = context.objects[node.attrs["callee"]]
-    items = [operands[item] if kind == "v" else item for kind, item in node.attrs["template"]]
+    items = _filled(node.attrs["template"], operands)
     names = node.attrs["kwnames"]
     split = len(items) - len(names)
-    settings: dict[str, Any] = {"all": "raise", "under": "ignore"} if node.attrs.get("strict") else {}
+    under = "ignore" if np.geterr()["under"] == "ignore" else "raise"
+    settings: dict[str, Any] = {"all": "raise", "under": under} if node.attrs.get("strict") else {}
     try:
         with np.errstate(**settings):
             value = function(*items[:split], **dict(zip(names, items[split:])))
@@ -384,6 +396,7 @@ _EVALUATORS: dict[str, Callable[[Node, Sequence[Any], tuple[int, ...], Context],
     "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy, "store": _store,
     "assign": _assign, "point": _point,
     "count": _count, "item": _item, "byte": _item, "number": _number, "draw": _draw, "call": _call,
+    "extent": _extent, "array": _number,
     **dict.fromkeys(EVALUATORS, _list),
 }
 

@@ -65,7 +65,8 @@ _TABLE = (
     # -- memory ------------------------------------------------------------------------------
     Opcode("view", "A strided view of an array: operands array, byte offset, then one stride (bytes) an axis;"
            " the result's shape are its lengths.  attr kind: 'slice', 'transpose', 'reshape', 'newaxis',"
-           " 'broadcast'; attr arg says which (for passes and readers).", ("kind", "arg")),
+           " 'broadcast'; attr arg says which (for passes and readers).  With attr"
+           " readonly (True) it must not be written to, even where the array may be.", ("kind", "arg")),
     Opcode("load", "operands array, one wrapped index an axis: the element as a strong scalar.", (), "no"),
     Opcode("copy", "A new array with the operand's elements in memory order attr order ('C', 'F', 'K').", ("order",)),
     Opcode("writable", "Exits unless the array (for a view, the array that it is taken from) may be written to.", (),
@@ -98,12 +99,17 @@ _TABLE = (
            " the sequence keeps.", ("of",)),
     Opcode("byte", "operands object, index (in range): an item of an exact bytes object."),
     Opcode("number", "An object's number; exits unless it is of exactly the result's type, and fits.", (), "must"),
+    Opcode("extent", "operand object: the length of axis attr axis of it; exits unless it is an exact array with attr"
+           " ndim axes.", ("axis", "ndim"), "must"),
+    Opcode("array", "operand object: itself, an array of the result's type, whose shape are its extents; exits unless"
+           " it is one.", (), "must"),
     # -- generic -----------------------------------------------------------------------------
     Opcode("call", "Calls a known C function that runs no Python code.  attr callee: index into Graph.objects;"
-           " attr template: the argument tuple, where ('v', k) is operand k boxed and ('c', obj) a constant;"
+           " attr template: the argument tuple, where ('v', k) is operand k boxed, ('c', obj) a constant and ('t',"
+           " items) a tuple of such;"
            " attr kwnames: names of the trailing ones.  An array or scalar result type is checked; exits if it"
            " differs or if the call raises (nothing may have happened then).  With attr strict (True) what NumPy would"
-           " report, underflow excepted, counts as raising.", ("callee", "template", "kwnames"),
+           " report (underflow where that is asked for) counts as raising.", ("callee", "template", "kwnames"),
            "must", True),
 )
 

@@ -367,10 +367,30 @@ def _call(node: Node, graph: Graph) -> None:
     template, names = node.attrs["template"], node.attrs["kwnames"]
     _attr(type(template) is tuple and type(names) is tuple and len(names) <= len(template),
           "template and kwnames are tuples")
+    _template(node, template)
+
+
+def _template(node: Node, template: tuple[object, ...]) -> None:
     for item in template:
-        _attr(type(item) is tuple and len(item) == 2 and item[0] in ("v", "c"), f"{item!r} in a template")
+        _attr(type(item) is tuple and len(item) == 2 and item[0] in ("v", "c", "t"), f"{item!r} in a template")
+        assert isinstance(item, tuple)
         if item[0] == "v":
             _attr(type(item[1]) is int and 0 <= item[1] < len(node.operands), f"there is no operand {item[1]!r}")
+        elif item[0] == "t":
+            _attr(type(item[1]) is tuple, f"{item!r} in a template")
+            _template(node, item[1])
+
+
+def _extent(node: Node, graph: Graph) -> None:
+    _object_operand(node, 0)
+    axis, ndim = node.attrs["axis"], node.attrs["ndim"]
+    _attr(type(axis) is int and type(ndim) is int and 0 <= axis < ndim, "an axis of the array")
+    _result(node, INT)
+
+
+def _array_of(node: Node, graph: Graph) -> None:
+    _object_operand(node, 0)
+    _i6(node.result is not None and isinstance(node.result.type, ArrayType), "array gives an array")
 
 
 def _list(node: Node, graph: Graph) -> None:
@@ -388,6 +408,7 @@ _RULES: dict[str, Callable[[Node, Graph], None]] = {
     "splat": _splat, "pack": _pack, "iota": _iota, "reduce": _reduce, "view": _view, "load": _load, "copy": _copy,
     "assign": _assign, "point": _point,
     "store": _store, "draw": _draw, "count": _count_items, "item": _item, "byte": _byte, "number": _number,
+    "extent": _extent, "array": _array_of,
     "call": _call,
     **dict.fromkeys((op for op in OPCODES if op.startswith("list_")), _list),
 }

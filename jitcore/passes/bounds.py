@@ -257,4 +257,4 @@ class Bounds:
 
 def _is_length(value: Value) -> bool:
     """Whether the value is a length, which is less than 2**60 or so by the size of memory."""
-    return value.node is not None and value.node.op in ("dim", "count")
+    return value.node is not None and value.node.op in ("dim", "count", "extent")

@@ -187,7 +187,7 @@ def _stays_positive(value: Value, found: set[Value], args: dict[Value, list[Valu
         return value in args and all(arg in found for arg in args[value])
     if node.op == "const":
         return bool(node.attrs["value"] >= 0)
-    if node.op in ("dim", "wrap", "bcast", "count", "byte"):
+    if node.op in ("dim", "wrap", "bcast", "count", "byte", "extent"):
         return True
     if node.op == "unbox":
         type_ = node.operands[0].type

@@ -50,7 +50,7 @@ def escaping(graph: Graph) -> set[Value]:
             for _, args in block.terminator.targets:
                 found.update(args)
         for node in block.nodes:
-            if node.op == "call":
+            if node.op in ("call", "array"):
                 found.update(node.operands)
                 if node.result is not None:
                     found.add(node.result)

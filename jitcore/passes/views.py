@@ -66,6 +66,8 @@ def _compose(graph: Graph) -> int:
                 kinds = (inner.attrs["kind"], node.attrs["kind"])
                 node.attrs["kind"] = next((kind for kind in ("broadcast", "slice") if kind in kinds), kinds[1])
                 node.attrs["arg"] = (inner.attrs["arg"], node.attrs["arg"])
+                if inner.attrs.get("readonly"):
+                    node.attrs["readonly"] = True
                 count += 1
             source = node.operands[0]
             if node.result not in seen and _shows_all(node, source):

@@ -30,7 +30,8 @@ _DATA, _DIMS, STRIDES, FLAGS = 16, 32, 40, 64
 @dataclass
 class Arr:
     """An array: its object (``None`` for a view that has none yet), data, lengths, strides in bytes
-    (``None``: those of its layout), and the object that owns the data."""
+    (``None``: those of its layout), and the object that owns the data.  ``readonly``: a view that must not be written
+    to even where the owner may be."""
 
     type: ArrayType
     obj: ir.Value | None
@@ -38,6 +39,7 @@ class Arr:
     dims: list[ir.Value]
     strides: list[ir.Value] | None
     base: ir.Value
+    readonly: bool = False
 
 
 class Frame:
@@ -176,6 +178,8 @@ class Frame:
             obj = self.helper(name, arr.base, i32(arr.type.dtype.num), i32(arr.type.ndim), self.words(arr.dims),
                               self.words(self.strides_of(arr)), arr.data)
             self.adopt(obj, 0 if leaving else self.fallback)
+            if arr.readonly:
+                self.helper("jc_view_close", obj)
             self.made[id(arr)] = obj
             return obj
         return arr.obj

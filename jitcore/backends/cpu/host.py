@@ -229,7 +229,8 @@ class Host:
         assert node.result is not None and isinstance(node.result.type, ArrayType)
         offset, *steps = [n.raw for n in (frame.number(v) for v in node.operands[1:])]
         dims = [frame.length(v) for v in node.result.shape]
-        return Arr(node.result.type, None, advance(frame.b, base.data, offset), dims, steps, base.base)
+        return Arr(node.result.type, None, advance(frame.b, base.data, offset), dims, steps, base.base,
+                   base.readonly or bool(node.attrs.get("readonly")))
 
     def _do_pack(self, node: Node) -> Arr:
         """A new array, filled in memory order."""
@@ -345,13 +346,35 @@ class Host:
     # -- calls ------------------------------------------------------------------------------------
     def _do_call(self, node: Node) -> Scalar | Arr | ir.Value:
         callee = self.frame.unit.pointer(self.frame.graph.objects[node.attrs["callee"]])
-        items: list[Value | ir.Value] = []
-        for kind, item in node.attrs["template"]:
-            items.append(node.operands[item] if kind == "v" else self.frame.unit.pointer(item))
+        items = self._filled(node, node.attrs["template"])
         if node.attrs.get("strict"):
             items.insert(0, callee)
             callee = self.frame.unit.pointer(strictly)
         return self._call(node, callee, items, tuple(node.attrs["kwnames"] or ()))
+
+    def _filled(self, node: Node, template: tuple[tuple[str, Any], ...]) -> list[Value | ir.Value]:
+        frame = self.frame
+        items: list[Value | ir.Value] = []
+        for kind, item in template:
+            if kind == "t":
+                parts = [self._boxed(part) if isinstance(part, Value) else part for part in self._filled(node, item)]
+                made = frame.helper("jc_tuple", i64(len(parts)), frame.words(parts))
+                frame.adopt(made, node.exit or 0)
+                items.append(made)
+            else:
+                items.append(node.operands[item] if kind == "v" else frame.unit.pointer(item))
+        return items
+
+    def _do_extent(self, node: Node) -> Scalar:
+        frame, b = self.frame, self.frame.b
+        ndim, axis = i32(node.attrs["ndim"]), i32(node.attrs["axis"])
+        length = frame.helper("jc_extent", frame.values[node.operands[0]], ndim, axis)
+        frame.leave_if(b.icmp_signed("<", length, i64(0)), node.exit or 0)
+        return Scalar("l", length)
+
+    def _do_array(self, node: Node) -> Scalar | Arr | ir.Value:
+        assert node.result is not None
+        return self._checked(self.frame.values[node.operands[0]], node.result, node.exit or 0)
 
     def _do_reduce(self, node: Node) -> Scalar | Arr | ir.Value:
         """A reduction that is left to NumPy: ``ufunc.reduce`` on the array."""
@@ -449,9 +472,9 @@ def _is_power(y: ir.Value) -> bool:
 
 
 def strictly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """``function``, where every report of NumPy's but underflow is an exception: the region then leaves, and
-    the interpreter meets the report where it belongs."""
-    with np.errstate(all="raise", under="ignore"):
+    """``function``, where every report of NumPy's (of underflow where that is asked for) is an exception: the region
+    then leaves, and the interpreter meets the report where it belongs."""
+    with np.errstate(all="raise", under="ignore" if np.geterr()["under"] == "ignore" else "raise"):
         return function(*args, **kwargs)
 
 
