@@ -22,10 +22,10 @@ from functools import cache, lru_cache
 import llvmlite.binding as llvm
 from llvmlite import ir
 
+from jitcore import config
 from jitcore.backends.math import FUNCTIONS
 from jitcore.backends.math.link import declare, symbol
 from jitcore.backends.scalar import register_type
-from jitcore.config import own_math
 
 #: Functions of one and of two arguments that libmvec may have.
 VECTOR_NAMES = {
@@ -122,9 +122,9 @@ class LibmHook:
     ``finish()`` must be called once, after all code is emitted: it keeps the vector variants alive.
     """
 
-    def __init__(self, module: ir.Module, vector: bool = True, own: bool = own_math) -> None:
+    def __init__(self, module: ir.Module, vector: bool = True, own: bool | None = None) -> None:
         self.module = module
-        self.use_vector, self.own = vector, own
+        self.use_vector, self.own = vector, config.own_math if own is None else own
         self._variants: dict[str, ir.Function] = {}
 
     def vector(self, b: ir.IRBuilder, name: str, dtype: str, args: list[ir.Value]) -> ir.Value:

@@ -27,6 +27,18 @@ EXACT = {
     "log10": [(10.0**n, float(n)) for n in range(11)],
     "log1p": [(0.0, 0.0), (-0.0, -0.0), (-1.0, -np.inf)],
     "sin": [(0.0, 0.0), (-0.0, -0.0)], "cos": [(0.0, 1.0), (-0.0, 1.0)], "tan": [(0.0, 0.0), (-0.0, -0.0)],
+    "sinh": [(0.0, 0.0), (-0.0, -0.0), (-np.inf, -np.inf)], "cosh": [(0.0, 1.0), (-np.inf, np.inf)],
+    "tanh": [(0.0, 0.0), (-0.0, -0.0), (np.inf, 1.0), (-np.inf, -1.0), (30.0, 1.0)],
+    "atan": [(0.0, 0.0), (-0.0, -0.0), (np.inf, np.pi / 2), (1.0, np.pi / 4), (-1.0, -np.pi / 4)],
+    "asin": [(0.0, 0.0), (-0.0, -0.0), (1.0, np.pi / 2), (-1.0, -np.pi / 2)],
+    "acos": [(1.0, 0.0), (0.0, np.pi / 2), (-1.0, np.pi)],
+    "atan2": [(0.0, 1.0, 0.0), (-0.0, 1.0, -0.0), (0.0, -0.0, np.pi), (-0.0, -0.0, -np.pi), (1.0, 0.0, np.pi / 2),
+              (np.inf, np.inf, np.pi / 4), (-np.inf, -np.inf, -0.75 * np.pi), (1.0, -np.inf, np.pi), (3.0, 3.0, np.pi
+              / 4)],
+    "pow": [(3.0, 1.0, 3.0), (-3.0, 3.0, -27.0), (2.0, 10.0, 1024.0), (0.0, -1.0, np.inf), (-0.0, -3.0, -np.inf),
+            (-0.0, -2.0, np.inf), (-0.0, 3.0, -0.0), (np.nan, 0.0, 1.0), (1.0, np.nan, 1.0), (-1.0, np.inf, 1.0),
+            (0.5, np.inf, 0.0), (0.5, -np.inf, np.inf), (-np.inf, 3.0, -np.inf), (-np.inf, -3.0, -0.0), (np.inf, -2.0,
+            0.0), (7.0, 0.0, 1.0), (-2.0, 9.0, -512.0), (1.25, 1.0, 1.25), (2.0, -126.0, 2.0**-126)],
 }
 
 
@@ -75,14 +87,14 @@ def test_flags(program: Program, name: str, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", "df")
 @pytest.mark.parametrize("name", EXACT)
 def test_exact(program: Program, name: str, dtype: str) -> None:
-    arguments, results = (np.array(column, dtype) for column in zip(*EXACT[name]))
-    got, _ = program.run(f"{name} {dtype}", arguments)
+    *arguments, results = (np.array(column, dtype) for column in zip(*EXACT[name]))
+    got, _ = program.run(f"{name} {dtype}", *arguments)
     assert (got == results).all() and (np.signbit(got) == np.signbit(results)).all()
 
 
 @pytest.mark.parametrize("name, dtype", CASES, ids=lambda v: v)
 def test_nan(program: Program, name: str, dtype: str) -> None:
-    """Any bits of a NaN give a NaN, without a flag; also beside ordinary numbers."""
+    """Any bits of a NaN give a NaN, without a flag; also beside ordinary numbers.  (Of ``pow`` both arguments are.)"""
     size = np.dtype(dtype).itemsize
     bits = np.random.default_rng(3).integers(0, 256, 64 * size, np.uint8).view(f"u{size}")
     quiet = np.array(np.nan, dtype).view(f"u{size}")
@@ -111,7 +123,7 @@ def test_a_rare_lane_changes_no_other(program: Program) -> None:
 def mp_values(name: str) -> object:
     mpmath = pytest.importorskip("mpmath")
     one = mpmath.mpf(1)
-    special = {"exp2": lambda x: mpmath.mpf(2)**x, "log2": lambda x: mpmath.log(x, 2), "log1p": mpmath.log1p}
+    special = {"exp2": lambda x: mpmath.mpf(2)**x, "log2": lambda x: mpmath.log(x, 2), "pow": mpmath.power}
     return special.get(name) or getattr(mpmath, name), one
 
 
@@ -130,7 +142,8 @@ def exact_error(name: str, args: list[np.ndarray], got: np.ndarray) -> float:
     return greatest
 
 
-DOMAINS = {"log": (1e-300, 1e300), "log2": (1e-300, 1e300), "log10": (1e-300, 1e300), "log1p": (1e-300, 1e300),
+DOMAINS = {"asin": (1e-8, 1.0), "acos": (1e-8, 1.0), "tanh": (1e-8, 30.0), "atan": (1e-8, 1e300), "log": (1e-300,
+1e300), "log2": (1e-300, 1e300), "log10": (1e-300, 1e300), "log1p": (1e-300, 1e300),
            "sin": (1e-5, 1e300), "cos": (1e-5, 1e300), "tan": (1e-5, 1e300)}
 
 
@@ -144,10 +157,25 @@ def test_against_mpmath(name: str) -> None:
     if name not in ("log", "log2", "log10", "log1p"):
         spread, near = (a * rng.choice([-1.0, 1.0], 1500) for a in (spread, near))
     x = np.concatenate([spread, near])
+    if name in ("asin", "acos"):
+        x = np.clip(x, -1.0, 1.0)
     program = Program(width=256)
     program.add("f", "d", "d", lambda b, v: b.call_math(name, v))
     got, _ = program.compile().run("f", x)
     assert exact_error(name, [x], got) <= 1.0
+
+
+@pytest.mark.parametrize("name", [n for n in FUNCTIONS if FUNCTIONS[n].arity == 2])
+def test_two_arguments_against_mpmath(name: str) -> None:
+    rng = np.random.default_rng(18)
+    x = np.exp(rng.uniform(-30, 30, 2000))
+    y = np.exp(rng.uniform(-20, 20, 2000)) * rng.choice([-1.0, 1.0], 2000)
+    if name == "pow":       # the whole range of results
+        y = rng.uniform(-708, 708, 2000) / np.log(x)
+    program = Program(width=256)
+    program.add("f", "dd", "d", lambda b, *args: b.call_math(name, *args))
+    got, _ = program.compile().run("f", x, y)
+    assert exact_error(name, [x, y], got) <= 1.0
 
 
 def test_tables_are_what_they_say() -> None:

@@ -39,12 +39,24 @@ POLYNOMIALS = {
     # log((1 + s) / (1 - s)) = 2 s + s z p(z), z = s**2
     "log": Polynomial(lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z, lambda z: z / 2, mp.mpf(0), _S,
                       (7, 3)),
+    # atanh s = s + s z / 3 + s z**2 p(z), z = s**2
+    "pow": Polynomial(lambda z: (mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1 - z / 3) / z**2, lambda z: z**2, mp.mpf(0), _S,
+                      (8, 4)),
     # sin r = r - r z p(z), z = r**2
     "sin": Polynomial(lambda z: (1 - mp.sin(mp.sqrt(z)) / mp.sqrt(z)) / z, lambda z: z, mp.mpf(0), _QUARTER, (6, 4)),
     # cos r = 1 - z / 2 + z**2 p(z)
     "cos": Polynomial(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, lambda z: z**2, mp.mpf(0), _QUARTER, (6, 3)),
     # tan r = r + r z p(z)
     "tan": Polynomial(lambda z: (mp.tan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, mp.mpf(0), _QUARTER, (15, 7)),
+    # cosh r = 1 + z p(z), sinh r = r + r z p(z), z = r**2
+    "cosh": Polynomial(lambda z: (mp.cosh(mp.sqrt(z)) - 1) / z, lambda z: z, mp.mpf(0), _HALF_LN2**2, (5, 3)),
+    "sinh": Polynomial(lambda z: (mp.sinh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, mp.mpf(0), _HALF_LN2**2,
+                       (6, 4)),
+    # arctan t = t - t z p(z), arcsin s = s + s z p(z), z the square
+    "atan": Polynomial(lambda z: (1 - mp.atan(mp.sqrt(z)) / mp.sqrt(z)) / z, lambda z: z, mp.mpf(0),
+                       mp.mpf("0.2501"), (12, 5)),
+    "asin": Polynomial(lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, mp.mpf(0),
+                       mp.mpf("0.2501"), (12, 5)),
 }
 
 #: Value, and the bits of its parts for each format.  A first part with fewer bits leaves room for an exact product with
@@ -57,6 +69,8 @@ CONSTANTS: dict[str, tuple[Callable[[], mp.mpf], dict[str, tuple[int, ...]]]] = 
     # The second part leaves room for the multiples that the usual range of the trigonometric functions has.
     "half_pi": (lambda: mp.pi / 2, {"d": (53, 33, 53), "f": (24, 13, 24)}),
     "half_pi_full": (lambda: mp.pi / 2, {"d": (53, 53), "f": (24, 24)}),
+    "third": (lambda: mp.mpf(1) / 3, {"d": (53, 53), "f": (24, 24)}),
+    "quarter_pi": (lambda: mp.pi / 4, {"d": (50, 53), "f": (21, 24)}),
     "two_over_pi": (lambda: 2 / mp.pi, {"d": (53,), "f": (24,)}),
     "log10_2": (lambda: mp.log10(2), {"d": (42, 53), "f": (16, 24)}),
 }

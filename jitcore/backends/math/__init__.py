@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jitcore.backends.math import exponential, logarithm, trigonometric
+from jitcore.backends.math import exponential, hyperbolic, inverse, logarithm, power, trigonometric
 from jitcore.backends.math.kit import Flag, Num
 
 
@@ -42,4 +42,12 @@ FUNCTIONS = {
     "sin": Function(1, trigonometric.sin, trigonometric.usual_sin, trigonometric.rare),
     "cos": Function(1, trigonometric.cos, trigonometric.usual_cos, trigonometric.rare),
     "tan": Function(1, trigonometric.tan, trigonometric.usual_tan, trigonometric.rare),
+    "sinh": Function(1, hyperbolic.sinh, hyperbolic.usual_sinh, hyperbolic.rare_large),
+    "cosh": Function(1, hyperbolic.cosh, hyperbolic.usual_cosh, hyperbolic.rare_large),
+    "tanh": Function(1, hyperbolic.tanh, hyperbolic.usual_tanh, hyperbolic.rare_tanh),
+    "atan": Function(1, inverse.arctan, inverse.usual_arctan, inverse.rare_arctan),
+    "atan2": Function(2, inverse.arctan2, inverse.usual_arctan2, inverse.rare_arctan2),
+    "asin": Function(1, inverse.arcsin, inverse.usual_arcsin, inverse.rare_arcsin),
+    "acos": Function(1, inverse.arccos, inverse.usual_arccos, inverse.rare_arcsin),
+    "pow": Function(2, power.power, power.usual_power, power.rare_power),
 }

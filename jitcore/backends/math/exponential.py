@@ -47,7 +47,7 @@ def exp(m: Kit, x: Num) -> Num:
     top, bottom = m.by(711.0, 90.0), m.by(-746.0, -105.0)
     y = (x > top).pick(top, x)
     y = (y < bottom).pick(bottom, y)
-    return _scaled(m, x, *_exp_reduced(m, y))
+    return _scaled(m, x, *exp_reduced(m, y))
 
 
 def _scaled(m: Kit, x: Num, result: Num, k: Word) -> Num:
@@ -55,7 +55,7 @@ def _scaled(m: Kit, x: Num, result: Num, k: Word) -> Num:
     return x.is_nan().pick(x, m.scale(result, k, (x.is_infinity(), float("inf"))))
 
 
-def _exp_reduced(m: Kit, x: Num) -> tuple[Num, Word]:
+def exp_reduced(m: Kit, x: Num) -> tuple[Num, Word]:
     """e**(x - k ln 2), and k."""
     _, word, near, r, less = reduce(m, x)
     z = r * r
@@ -68,7 +68,7 @@ def rare_exp(m: Kit, x: Num) -> Flag:
 
 
 def usual_exp(m: Kit, x: Num) -> Num:
-    return m.shifted(*_exp_reduced(m, x))
+    return m.shifted(*exp_reduced(m, x))
 
 
 def exp2(m: Kit, x: Num) -> Num:

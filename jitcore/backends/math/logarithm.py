@@ -67,10 +67,10 @@ def tail(m: Kit, f: Num, s: Num) -> tuple[Num, Num]:
 
 def rare(m: Kit, x: Num) -> Flag:
     """Whether x is anything but a normal positive number."""
-    return _outside(m, x, 2 * m.format.bias + 1)
+    return outside(m, x, 2 * m.format.bias + 1)
 
 
-def _outside(m: Kit, x: Num, field: int) -> Flag:
+def outside(m: Kit, x: Num, field: int) -> Flag:
     """Whether x is not positive, not normal, or at least the number with this exponent field: by its bits, moved so
     that all of those come first."""
     form = m.format
@@ -183,7 +183,7 @@ def _added(m: Kit, near: Num, lost: Num, scale: Num) -> tuple[Num, Num]:
 
 def rare_log1p(m: Kit, x: Num) -> Flag:
     """Whether x is large or not above -1, which the bits of 1 + x tell."""
-    return _outside(m, x + 1.0, m.format.bias + m.format.precision - 1)
+    return outside(m, x + 1.0, m.format.bias + m.format.precision - 1)
 
 
 def usual_log1p(m: Kit, x: Num) -> Num:
