@@ -15,6 +15,7 @@ VARIABLES = {
     "JITCORE_STRICT": ("0", "1 lets failures inside the compiler raise, and verifies the graph after each pass"),
     "JITCORE_HOT": ("100", "enable() marks a function after so many NumPy operations in it"),
     "JITCORE_OPTIMISE": ("2", "how far LLVM optimises native code, 0 to 3: for tests, less is slower code"),
+    "JITCORE_MATH": ("own", "libm computes exp, log, sin... with the C library and its vector functions, within 4 ulp"),
     "JITCORE_LOG": ("", "comma-separated: found, compile, guards, leave, graph, kernels, llvm, asm; printed to stderr"),
 }
 
@@ -56,6 +57,8 @@ inert = variable("JITCORE") == "0"
 strict = variable("JITCORE_STRICT") == "1"
 #: LLVM's level of optimisation; an unknown value counts as the usual one.
 optimise_level = {"0": 0, "1": 1, "3": 3}.get(variable("JITCORE_OPTIMISE"), 2)
+#: Whether exp, log, sin... are jitcore's own functions.
+own_math = variable("JITCORE_MATH") != "libm"
 log_topics = frozenset(topic.strip() for topic in variable("JITCORE_LOG").split(",") if topic.strip())
 
 LOGGERS = {topic: logging.getLogger(f"jitcore.{topic}")

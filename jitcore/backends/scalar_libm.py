@@ -1,8 +1,9 @@
 """Functions of the C library for scalar code on x86-64: scalar ones, and glibc's vector variants.
 
-Job: ``LibmHook``, the ``MathHook`` of the CPU back end.  A function called through ``vector`` carries the
-attribute from which LLVM's loop vectoriser learns its vector variants (glibc's libmvec, present from
-glibc 2.22 and nearly complete from 2.35); where libmvec is absent the scalar function stays.  A function
+Job: ``LibmHook``, the ``MathHook`` of the CPU back end.  A function called through ``vector`` is jitcore's own
+(``backends.math``) unless the C library is asked for, or alone has it.  It carries the
+attribute from which LLVM's loop vectoriser learns its vector variants (the C library's: glibc's libmvec, present from
+glibc 2.22 and nearly complete from 2.35; where libmvec is absent the scalar function stays).  A function
 called through ``libm`` has a symbol of its own, ``jc_libm_<name>``, so that LLVM, which knows the meaning of
 ``pow`` or ``log``, cannot rewrite it: these have the bits of the scalar C function.  ``pow(x, 2.0)`` is the product
 where that is certain to be what the library gives.
@@ -21,6 +22,9 @@ from functools import cache, lru_cache
 import llvmlite.binding as llvm
 from llvmlite import ir
 
+from jitcore import config
+from jitcore.backends.math import FUNCTIONS
+from jitcore.backends.math.link import declare, symbol
 from jitcore.backends.scalar import register_type
 
 #: Functions of one and of two arguments that libmvec may have.
@@ -99,7 +103,12 @@ def _squares() -> bool:
         known = name == "glibc" and tuple(int(part) for part in version.split(".")[:2]) >= _EXACT_POW
     except (AttributeError, OSError, ValueError):
         return False
-    return known and "fma" in _features()
+    return known and has_fma()
+
+
+def has_fma() -> bool:
+    """Whether the machine multiplies and adds with one rounding."""
+    return "fma" in _features()
 
 
 def _attribute(function: ir.Function, text: str) -> None:
@@ -113,13 +122,25 @@ class LibmHook:
     ``finish()`` must be called once, after all code is emitted: it keeps the vector variants alive.
     """
 
-    def __init__(self, module: ir.Module, vector: bool = True) -> None:
+    def __init__(self, module: ir.Module, vector: bool = True, own: bool | None = None) -> None:
         self.module = module
-        self.use_vector = vector
+        self.use_vector, self.own = vector, config.own_math if own is None else own
         self._variants: dict[str, ir.Function] = {}
 
     def vector(self, b: ir.IRBuilder, name: str, dtype: str, args: list[ir.Value]) -> ir.Value:
+        if self.own and name in FUNCTIONS:
+            return b.call(self._own(name, dtype), args)
         return b.call(self._declare(name, dtype, len(args)), args)
+
+    def _own(self, name: str, dtype: str) -> ir.Function:
+        """jitcore's own function, which ``math.link`` defines once the module is optimised."""
+        known = self.module.globals.get(symbol(name, dtype))
+        if known is not None:
+            return known
+        function, variants = declare(self.module, name, dtype)
+        if self.use_vector:
+            self._variants.update((variant.name, variant) for variant in variants)
+        return function
 
     def _declare(self, name: str, dtype: str, arity: int) -> ir.Function:
         symbol = name + ("f" if dtype == "f" else "")

@@ -1,18 +1,19 @@
 """Quiet comparisons: a NaN that is compared must not look like an invalid operation.
 
 Job: ``quiet_compares``, a rewriting of optimised LLVM IR text.  For ``fcmp`` with ``<`` or ``<=`` x86 back ends choose
-the signalling instruction in vector code and in selects, which sets the INVALID flag for any NaN.  The flags would
-then be useless as the filter for NumPy's reports, and data with NaN slow.  Only LLVM's constrained comparison
+the signalling instruction in vector code and in selects, which sets the INVALID flag for any NaN.  The
+same is made of ``==`` with an infinity, which is ``>=``.  The flags would then be useless as the filter for NumPy's
+reports, and data with NaN slow.  Only LLVM's constrained comparison
 intrinsic has the quiet form; the loop vectoriser does not know it, so it is put in afterwards.
-Invariants: results are unchanged; only float and double comparisons of ordering are touched.  Used by the CPU
-back end between optimisation and code generation.
+Invariants: results are unchanged; only float and double comparisons of ordering and with infinities are touched.
+Used by the CPU back end between optimisation and code generation.
 """
 from __future__ import annotations
 
 import re
 
 _FCMP = re.compile(
-    r"^(?P<head>\s*%\S+ = )fcmp (?P<pred>[ou][lg][te]) "
+    r"^(?P<head>\s*%\S+ = )fcmp (?P<pred>[ou][lg][te]|(?:oeq|une)(?=.*0x[7Ff][Ff][Ff]0000000000000)) "
     r"(?P<type>float|double|<\d+ x (?:float|double)>) (?P<operands>.+)$", re.MULTILINE)
 _SHORT = {"float": "f32", "double": "f64"}
 

@@ -121,7 +121,7 @@ class ScalarBuilder(Protocol):
     # -- functions ------------------------------------------------------------------------------
     def call_math(self, name: str, *args: Scalar) -> Scalar:
         """A vector math function by its C name for double (``exp``, ``pow``...) of ``f`` or ``d`` operands;
-        not exact."""
+        within 1 ulp or 4 (``docs/numerics.md``)."""
 
     def call_libm(self, name: str, *args: Scalar) -> Scalar:
         """The C library's own scalar function of doubles, the one CPython calls."""

@@ -10,8 +10,9 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 
+from jitcore.backends.math.link import link
 from jitcore.backends.scalar import LLVMBuilder
-from jitcore.backends.scalar_libm import LibmHook
+from jitcore.backends.scalar_libm import LibmHook, has_fma
 from jitcore.backends.scalar_quiet import quiet_compares
 from jitcore.ops.builder import ITEMSIZE, PART, Scalar
 
@@ -34,11 +35,11 @@ def machine() -> Any:
 class Program:
     """Loops gathered into one module, so that a whole family is compiled at once."""
 
-    def __init__(self, vector: bool = True, width: int = 0) -> None:
-        self.width = width
+    def __init__(self, vector: bool = True, width: int = 0, own: bool = True, fma: bool | None = None) -> None:
+        self.width, self.fma = width, has_fma() if fma is None else fma
         self.module = ir.Module()
         self.module.triple = llvm.get_default_triple()
-        self.hook = LibmHook(self.module, vector)
+        self.hook = LibmHook(self.module, vector, own)
         self.shapes: dict[str, tuple[str, str]] = {}
         self.engine: Any = None
         self.flags: frozenset[str] = frozenset()
@@ -97,9 +98,9 @@ class Program:
         options.loop_interleaving = options.loop_unrolling = False      # half the time, the same operations
         builder = llvm.create_pass_builder(target, options)
         builder.getModulePassManager().run(module, builder)
-        self.text = quiet_compares(str(module))
-        module = llvm.parse_assembly(self.text)
+        module = link(llvm.parse_assembly(quiet_compares(str(module))), target, self.fma)
         module.verify()
+        self.text = str(module)
         self.engine = llvm.create_mcjit_compiler(module, target)
         self.engine.finalize_object()
         _ENGINES.append(self.engine)

@@ -17,6 +17,8 @@ import llvmlite.binding as llvm
 
 from jitcore import _core
 from jitcore.backends.base import Compiled, Lowered
+from jitcore.backends.math.link import link
+from jitcore.backends.scalar_libm import has_fma
 from jitcore.backends.scalar_quiet import quiet_compares
 from jitcore.config import LOGGERS, optimise_level
 
@@ -67,12 +69,12 @@ def optimise(text: str) -> llvm.ModuleRef:
 
 
 def _made(text: str) -> llvm.ModuleRef:
-    """The optimised module.  Where the flags of floating-point arithmetic are read, comparisons do not raise INVALID
-    for NaN (``backends.scalar_quiet``)."""
+    """The optimised module, with the vector math that it calls.  Where the flags of floating-point arithmetic are read,
+    comparisons do not raise INVALID for NaN (``backends.scalar_quiet``)."""
     module = optimise(text)
-    if "fcmp" not in text or "jc_reports_test" not in text:
-        return module
-    return llvm.parse_assembly(quiet_compares(str(module)))
+    if "fcmp" in text and "jc_reports_test" in text:
+        module = llvm.parse_assembly(quiet_compares(str(module)))
+    return link(module, _machine().target, has_fma())
 
 
 def _link(text: str, symbols: dict[str, int]) -> llvm.ExecutionEngine:

@@ -1,0 +1,53 @@
+"""jitcore's own vector math: at most 1 unit in the last place, the same code at every vector width.
+
+Job: ``FUNCTIONS``, the functions by their C names.  Each is written once over ``kit.Num``, as code without branches,
+for one
+number or a vector of any length, in the format of its argument.  ``link`` puts them into modules.  ``docs/numerics.md``
+states what was measured.
+
+Invariants: special values as C's Annex F has them; no spurious invalid, divide or overflow flag, the genuine ones are
+raised. Numbers come from ``tables.py``, which ``tools/vector_math`` derives.  Used by the math hooks of the back ends.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jitcore.backends.math import exponential, hyperbolic, inverse, logarithm, power, trigonometric
+from jitcore.backends.math.kit import Flag, Num
+
+
+@dataclass(frozen=True)
+class Function:
+    """``full(kit, *args)`` gives the result for any arguments.
+
+    ``usual(kit, *args)`` gives it where ``rare(kit, *args)`` does not hold, with fewer operations and without raising
+    what ``full`` would not.  A vector takes ``full`` if any of its lanes is rare.
+    """
+
+    arity: int
+    full: Callable[..., Num]
+    usual: Callable[..., Num] | None = None
+    rare: Callable[..., Flag] | None = None
+
+
+FUNCTIONS = {
+    "exp": Function(1, exponential.exp, exponential.usual_exp, exponential.rare_exp),
+    "exp2": Function(1, exponential.exp2, exponential.usual_exp2, exponential.rare_exp2),
+    "expm1": Function(1, exponential.expm1, exponential.usual_expm1, exponential.rare_expm1),
+    "log": Function(1, logarithm.log, logarithm.usual_log, logarithm.rare),
+    "log2": Function(1, logarithm.log2, logarithm.usual_log2, logarithm.rare),
+    "log10": Function(1, logarithm.log10, logarithm.usual_log10, logarithm.rare),
+    "log1p": Function(1, logarithm.log1p, logarithm.usual_log1p, logarithm.rare_log1p),
+    "sin": Function(1, trigonometric.sin, trigonometric.usual_sin, trigonometric.rare),
+    "cos": Function(1, trigonometric.cos, trigonometric.usual_cos, trigonometric.rare),
+    "tan": Function(1, trigonometric.tan, trigonometric.usual_tan, trigonometric.rare),
+    "sinh": Function(1, hyperbolic.sinh, hyperbolic.usual_sinh, hyperbolic.rare_large),
+    "cosh": Function(1, hyperbolic.cosh, hyperbolic.usual_cosh, hyperbolic.rare_large),
+    "tanh": Function(1, hyperbolic.tanh, hyperbolic.usual_tanh, hyperbolic.rare_tanh),
+    "atan": Function(1, inverse.arctan, inverse.usual_arctan, inverse.rare_arctan),
+    "atan2": Function(2, inverse.arctan2, inverse.usual_arctan2, inverse.rare_arctan2),
+    "asin": Function(1, inverse.arcsin, inverse.usual_arcsin, inverse.rare_arcsin),
+    "acos": Function(1, inverse.arccos, inverse.usual_arccos, inverse.rare_arcsin),
+    "pow": Function(2, power.power, power.usual_power, power.rare_power),
+}

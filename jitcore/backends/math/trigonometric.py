@@ -1,0 +1,95 @@
+"""sin, cos, tan.
+
+Method: x = k pi/2 + r with |r| <= pi/4 (``reduction``), r = high - excess; then minimax polynomials in z = high**2
+(``tables.py``):
+
+    sin r = high - (high z s(z) + excess),  cos r = 1 - z/2 + z**2 c(z) + high excess,  tan r = high + high z t(z) - ...
+
+and by the quadrant one of them, or its negative; of the tangent also -1 / tan r.
+
+Error in units of the last place: sine 1/2 for the last sum and 1/4 for what is subtracted; cosine 1/2, and 1/4 for z;
+tangent 1/2, 1/8 each for what is subtracted and the polynomial, 1/4 for the rest (z is kept with its error).
+Subtracting the excess, of which a zero is +0, keeps the sign of zeros.
+"""
+from __future__ import annotations
+
+from jitcore.backends.math.kit import Flag, Kit, Num, Word
+from jitcore.backends.math.reduction import LIMIT, Angle, reduce, reduce_any
+from jitcore.backends.math.tables import POLYNOMIALS
+
+
+def rare(m: Kit, x: Num) -> Flag:
+    """Whether x is large or no number."""
+    return ~(abs(x) < LIMIT[m.dtype])
+
+
+def _sine(m: Kit, angle: Angle, z: Num) -> Num:
+    p = m.polynomial(z, POLYNOMIALS["sin"][m.dtype])
+    return angle.high - m.fma(angle.high * z, p, angle.excess)
+
+
+def _cosine(m: Kit, angle: Angle, z: Num) -> Num:
+    p = m.polynomial(z, POLYNOMIALS["cos"][m.dtype])
+    near = m.fma(z, -0.5, m.num(1.0))
+    error = m.fma(z, -0.5, 1.0 - near)
+    return near + m.fma(z * z, p, m.fma(angle.high, angle.excess, error))
+
+
+def _of_quadrant(m: Kit, angle: Angle, quadrant: Word) -> Num:
+    """sin(r), cos(r), -sin(r), -cos(r) for quadrants 0 to 3."""
+    z = angle.high * angle.high
+    odd = (quadrant << (m.format.bits - 1)) < 0
+    value = odd.pick(_cosine(m, angle, z), _sine(m, angle, z))
+    return m.flip(value, (quadrant << (m.format.bits - 2)) & (1 << (m.format.bits - 1)))
+
+
+def _finite(x: Num, result: Num) -> Num:
+    """NaN for infinities, with the flag of an invalid operation."""
+    return (abs(x) < float("inf")).pick(result, x - x)
+
+
+def usual_sin(m: Kit, x: Num) -> Num:
+    angle = reduce(m, x)
+    return _of_quadrant(m, angle, angle.quadrant)
+
+
+def sin(m: Kit, x: Num) -> Num:
+    angle = reduce_any(m, x)
+    return _finite(x, _of_quadrant(m, angle, angle.quadrant))
+
+
+def usual_cos(m: Kit, x: Num) -> Num:
+    angle = reduce(m, x)
+    return _of_quadrant(m, angle, angle.quadrant + 1)
+
+
+def cos(m: Kit, x: Num) -> Num:
+    angle = reduce_any(m, x)
+    return _finite(x, _of_quadrant(m, angle, angle.quadrant + 1))
+
+
+def _tangent(m: Kit, angle: Angle) -> Num:
+    """tan r as a sum of two numbers, of which the second corrects the quotient -1 / tan r: q = -1 / first, and
+    q - q (q tan r + 1)."""
+    high = angle.high
+    z, lost = m.two_product(high, high)
+    cube = high * z
+    # Without FMA, where products are rounded by themselves, what the cube loses counts too.
+    lost = high * lost if m.has_fma else m.fma(high, lost, m.two_product(high, z)[1])
+    p = m.polynomial(z, POLYNOMIALS["tan"][m.dtype])
+    # The derivative of the tangent is 1 + tan**2, here between 1 and 2.
+    excess = m.fma(z, 1.5, m.num(1.0)) * angle.excess
+    below = m.fma(cube, -p, m.fma(lost, -p, excess))
+    first, second = m.fast_two_sum(high, -below)
+    odd = (angle.quadrant << (m.format.bits - 1)) < 0
+    q = -1.0 / odd.pick(first, 1.0)
+    cotangent = m.fma(q, m.fma(q, second, m.exact_difference(m.num(1.0), -q, first)), q)
+    return odd.pick(cotangent, high - below)
+
+
+def usual_tan(m: Kit, x: Num) -> Num:
+    return _tangent(m, reduce(m, x))
+
+
+def tan(m: Kit, x: Num) -> Num:
+    return _finite(x, _tangent(m, reduce_any(m, x)))
