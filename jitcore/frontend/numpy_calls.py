@@ -7,7 +7,6 @@ exactly NumPy's, or ``Unsupported`` is raised before anything has changed.  Call
 from __future__ import annotations
 
 import types
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +22,7 @@ from jitcore.frontend.numpy_ops import call_ufunc
 from jitcore.frontend.numpy_reduce import reduce
 from jitcore.frontend.numpy_shapes import lengths_of
 from jitcore.frontend.protocol import Redirect, Unsupported
+from jitcore.frontend.samples import no_warnings
 from jitcore.frontend.values import Abstract, Array, Known, NotKnown, Scalar, constant, is_number
 
 Args = list[Abstract]
@@ -78,7 +78,7 @@ def _folded_ufunc(ufunc: np.ufunc, args: Args) -> Abstract | None:
     if len(args) != ufunc.nin or ufunc.nout != 1 or not all(isinstance(a, Known) and is_number(a.obj) for a in args):
         return None
     try:
-        with np.errstate(all="raise"), warnings.catch_warnings(action="error"):
+        with np.errstate(all="raise"), no_warnings():
             found = ufunc(*(a.obj for a in args if isinstance(a, Known)))
     except Exception:
         return None

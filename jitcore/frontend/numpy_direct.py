@@ -8,7 +8,6 @@ arrays and numbers, ``Unsupported``.  Used by ``numpy_calls`` and ``numpy_method
 """
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +20,7 @@ from jitcore.frontend.numpy_matmul import call_node
 from jitcore.frontend.numpy_shapes import lengths_of, new_array
 from jitcore.frontend.numpy_store import update
 from jitcore.frontend.protocol import Unsupported
+from jitcore.frontend.samples import no_warnings
 from jitcore.frontend.values import Abstract, Array, Known, Opaque, Scalar, Sequence, Slice, is_number
 from jitcore.ir.graph import Value
 from jitcore.ir.types import COMPILED_DTYPES, INT, OBJECT, Type, array, parse_type, strong
@@ -182,7 +182,7 @@ def _prepared(m: Any, function: Callable[..., Any], args: Args, kwargs: Kwargs, 
 def _tried(function: Callable[..., Any], args: Args, kwargs: Kwargs, samples: list[Any]) -> Any:
     """What the function gives for samples."""
     try:
-        with warnings.catch_warnings(action="error"), np.errstate(all="ignore"):
+        with no_warnings(), np.errstate(all="ignore"):
             return function(*samples[:len(args)], **dict(zip(kwargs, samples[len(args):])))
     except Exception as error:
         raise Unsupported(f"{_name(function)}: {type(error).__name__}") from None
