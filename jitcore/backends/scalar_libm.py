@@ -163,7 +163,11 @@ class LibmHook:
 
     def libm(self, b: ir.IRBuilder, name: str, args: list[ir.Value]) -> ir.Value:
         if name == "pow" and _squares():
-            return b.call(self._pow(), args)
+            y = args[1]
+            if not isinstance(y, ir.Constant):
+                return b.call(self._pow(), args)
+            if y.constant == 2.0:
+                return b.call(self._square(), args[:1])
         return b.call(self._scalar(name, len(args)), args)
 
     def _scalar(self, name: str, arity: int) -> ir.Function:
@@ -178,39 +182,60 @@ class LibmHook:
             _attribute(function, "memory(none)")
         return function
 
-    def _pow(self) -> ir.Function:
-        """``pow``, which calls the library for a square only if rounding might have gone either way.
-
-        The product ``x * x`` is the square correctly rounded, and an FMA gives its error exactly.  Inlined; of a
-        constant exponent other than 2 the library's call is left.  Raises no flag that the library's would not.
-        """
-        known = self.module.globals.get("jc.pow")
-        if known is not None:
-            return known
-        double, word = ir.DoubleType(), ir.IntType(64)
-        function = ir.Function(self.module, ir.FunctionType(double, [double, double]), "jc.pow")
+    def _inlined(self, name: str, arity: int) -> ir.Function:
+        """A function of doubles that this module defines."""
+        double = ir.DoubleType()
+        function = ir.Function(self.module, ir.FunctionType(double, [double] * arity), name)
         function.linkage = "internal"
         function.attributes.add("alwaysinline")
         function.attributes.add("nounwind")
+        return function
+
+    def _pow(self) -> ir.Function:
+        """``pow`` of an exponent that is not known."""
+        known = self.module.globals.get("jc.pow")
+        if known is not None:
+            return known
+        word = ir.IntType(64)
+        function = self._inlined("jc.pow", 2)
         x, y = function.args
-        entry, square, product, call = (function.append_basic_block(n) for n in ("entry", "square", "product", "call"))
+        entry, square, call = (function.append_basic_block(n) for n in ("entry", "square", "call"))
         b = ir.IRBuilder(entry)
         b.cbranch(b.icmp_unsigned("==", b.bitcast(y, word), ir.Constant(word, 1 << 62)), square, call)     # 2.0
         b.position_at_end(square)
+        b.ret(b.call(self._square(), [x]))
+        b.position_at_end(call)
+        b.ret(b.call(self._scalar("pow", 2), [x, y]))
+        return function
+
+    def _square(self) -> ir.Function:
+        """``pow(x, 2.0)``, which calls the library only if rounding might have gone either way.
+
+        The product ``x * x`` is the square correctly rounded, and an FMA gives its error exactly.  Inlined.  Raises no
+        flag that the library's would not: what is out of range is not multiplied.
+        """
+        known = self.module.globals.get("jc.square")
+        if known is not None:
+            return known
+        double, word = ir.DoubleType(), ir.IntType(64)
+        function = self._inlined("jc.square", 1)
+        x, = function.args
+        entry, done, call = (function.append_basic_block(n) for n in ("entry", "done", "call"))
+        b = ir.IRBuilder(entry)
         size = b.and_(b.bitcast(x, word), ir.Constant(word, (1 << 63) - 1))
         inside = b.icmp_unsigned("<", b.sub(size, ir.Constant(word, _SQUARED_LOW)),
                                  ir.Constant(word, _SQUARED_HIGH - _SQUARED_LOW))
-        b.cbranch(inside, product, call)
-        b.position_at_end(product)
-        near = b.fmul(x, x)
-        rest = b.bitcast(b.and_(b.bitcast(b.fma(x, x, b.fneg(near)), word), ir.Constant(word, (1 << 63) - 1)), double)
+        safe = b.select(inside, x, ir.Constant(double, 1.0))
+        near = b.fmul(safe, safe)
+        rest = b.bitcast(b.and_(b.bitcast(b.fma(safe, safe, b.fneg(near)), word), ir.Constant(word, (1 << 63) - 1)),
+                         double)
         power = b.bitcast(b.and_(b.bitcast(near, word), ir.Constant(word, 0x7FF << 52)), double)
-        done = function.append_basic_block("done")
-        b.cbranch(b.fcmp_ordered("<=", rest, b.fmul(power, ir.Constant(double, _CLOSE * 2.0**-52))), done, call)
+        sure = b.fcmp_ordered("<=", rest, b.fmul(power, ir.Constant(double, _CLOSE * 2.0**-52)))
+        b.cbranch(b.and_(inside, sure), done, call)
         b.position_at_end(done)
         b.ret(near)
         b.position_at_end(call)
-        b.ret(b.call(self._scalar("pow", 2), [x, y]))
+        b.ret(b.call(self._scalar("pow", 2), [x, ir.Constant(double, 2.0)]))
         return function
 
     def fmod(self, b: ir.IRBuilder, dtype: str, args: list[ir.Value]) -> ir.Value:
