@@ -36,28 +36,42 @@ int jc_array_size(PyObject *order, PyObject *lengths)
     return (int)size;
 }
 
+/* Where element k in C order lies in the array. */
+static size_t offset_of(PyArrayObject *array, int k)
+{
+    npy_intp offset = 0;
+    for (int i = PyArray_NDIM(array) - 1; i >= 0; i--) {
+        int length = (int)PyArray_DIM(array, i);
+        offset += k % length * PyArray_STRIDE(array, i);
+        k /= length;
+    }
+    return (size_t)offset;
+}
+
 /* The new array: elements are in C order, each in the first bytes of a word or two. */
 PyObject *jc_array_of(int typenum, PyObject *order, PyObject *lengths, const jc_word *const *elements)
 {
-    int64_t dims[JC_MAXDIMS] = {1}, at[JC_MAXDIMS] = {0};
+    int64_t dims[JC_MAXDIMS];
     int nd = (int)PyTuple_GET_SIZE(lengths), size = 1;
+    dims[0] = 1;
     for (int i = 0; i < nd; i++) {
-        dims[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(lengths, i));
-        size *= (int)dims[i];     /* few: jc_array_size */
+        dims[i] = PyLong_AsLong(PyTuple_GET_ITEM(lengths, i));
+        size *= (int)dims[i];       /* few: jc_array_size */
     }
-    PyObject *made = jc_empty(typenum, nd, dims, nd > 1 && PyUnicode_ReadChar(order, 0) == 'F');
+    int fortran = nd > 1 && PyUnicode_ReadChar(order, 0) == 'F';
+    PyObject *made = jc_empty(typenum, nd, dims, fortran);
     if (made == NULL) {
         return PyErr_NoMemory();
     }
     PyArrayObject *array = (PyArrayObject *)made;
+    size_t item = (size_t)PyArray_ITEMSIZE(array);
     for (int k = 0; k < size; k++) {
-        char *place = PyArray_BYTES(array);
-        for (int i = 0; i < nd; i++) {
-            place += at[i] * PyArray_STRIDE(array, i);
+        char *place = PyArray_BYTES(array) + (fortran ? offset_of(array, k) : (size_t)k * item);
+        if (item == sizeof(int64_t)) {
+            memcpy(place, elements[k], sizeof(int64_t));
         }
-        memcpy(place, elements[k], (size_t)PyArray_ITEMSIZE(array));
-        for (int i = nd - 1; i >= 0 && ++at[i] == dims[i]; i--) {
-            at[i] = 0;
+        else {
+            memcpy(place, elements[k], item);
         }
     }
     return made;
