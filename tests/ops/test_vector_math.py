@@ -35,6 +35,9 @@ EXACT = {
     "atan2": [(0.0, 1.0, 0.0), (-0.0, 1.0, -0.0), (0.0, -0.0, np.pi), (-0.0, -0.0, -np.pi), (1.0, 0.0, np.pi / 2),
               (np.inf, np.inf, np.pi / 4), (-np.inf, -np.inf, -0.75 * np.pi), (1.0, -np.inf, np.pi), (3.0, 3.0, np.pi
               / 4)],
+    "cbrt": [(8.0, 2.0), (-27.0, -3.0), (0.0, 0.0), (-0.0, -0.0), (np.inf, np.inf), (1.0, 1.0), (0.125, 0.5)],
+    "hypot": [(3.0, 4.0, 5.0), (0.0, -0.0, 0.0), (np.inf, np.nan, np.inf), (np.nan, -np.inf, np.inf), (-5.0, 12.0,
+    13.0)],
     "pow": [(3.0, 1.0, 3.0), (-3.0, 3.0, -27.0), (2.0, 10.0, 1024.0), (0.0, -1.0, np.inf), (-0.0, -3.0, -np.inf),
             (-0.0, -2.0, np.inf), (-0.0, 3.0, -0.0), (np.nan, 0.0, 1.0), (1.0, np.nan, 1.0), (-1.0, np.inf, 1.0),
             (0.5, np.inf, 0.0), (0.5, -np.inf, np.inf), (-np.inf, 3.0, -np.inf), (-np.inf, -3.0, -0.0), (np.inf, -2.0,
@@ -123,7 +126,8 @@ def test_a_rare_lane_changes_no_other(program: Program) -> None:
 def mp_values(name: str) -> object:
     mpmath = pytest.importorskip("mpmath")
     one = mpmath.mpf(1)
-    special = {"exp2": lambda x: mpmath.mpf(2)**x, "log2": lambda x: mpmath.log(x, 2), "pow": mpmath.power}
+    special = {"exp2": lambda x: mpmath.mpf(2)**x, "log2": lambda x: mpmath.log(x, 2), "pow": mpmath.power,
+               "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x))}
     return special.get(name) or getattr(mpmath, name), one
 
 
@@ -142,7 +146,8 @@ def exact_error(name: str, args: list[np.ndarray], got: np.ndarray) -> float:
     return greatest
 
 
-DOMAINS = {"asin": (1e-8, 1.0), "acos": (1e-8, 1.0), "tanh": (1e-8, 30.0), "atan": (1e-8, 1e300), "log": (1e-300,
+DOMAINS = {"asin": (1e-8, 1.0), "acos": (1e-8, 1.0), "tanh": (1e-8, 30.0), "atan": (1e-8, 1e300),
+           "cbrt": (1e-300, 1e300), "log": (1e-300,
 1e300), "log2": (1e-300, 1e300), "log10": (1e-300, 1e300), "log1p": (1e-300, 1e300),
            "sin": (1e-5, 1e300), "cos": (1e-5, 1e300), "tan": (1e-5, 1e300)}
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jitcore.backends.math import exponential, hyperbolic, inverse, logarithm, power, trigonometric
+from jitcore.backends.math import exponential, hyperbolic, inverse, logarithm, power, roots, trigonometric
 from jitcore.backends.math.kit import Flag, Num
 
 
@@ -50,4 +50,6 @@ FUNCTIONS = {
     "asin": Function(1, inverse.arcsin, inverse.usual_arcsin, inverse.rare_arcsin),
     "acos": Function(1, inverse.arccos, inverse.usual_arccos, inverse.rare_arcsin),
     "pow": Function(2, power.power, power.usual_power, power.rare_power),
+    "cbrt": Function(1, roots.cbrt, roots.usual_cbrt, roots.rare_cbrt),
+    "hypot": Function(2, roots.hypot, roots.usual_hypot, roots.rare_hypot),
 }

@@ -23,6 +23,8 @@ from jitcore.backends.scalar_quiet import quiet_compares
 
 #: Vectors that definitions can be asked for.
 LANES = (2, 4, 8, 16)
+#: What the names of these functions begin with.
+MARK = "jc.math."
 _SYMBOL = re.compile(r"@(jc\.math\.(\w+)\.([fd])(?:\.v(\d+))?)\(")
 
 
