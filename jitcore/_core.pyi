@@ -92,6 +92,8 @@ def symbols() -> dict[str, int]:
     """The addresses of the helpers that native code calls by name."""
 def ufunc_loop(ufunc: Any, signature: str) -> tuple[int, int]:
     """The address of a ufunc's inner loop for types like ``'dd->d'``, and of its data."""
+def strictly(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """``function(*args, **kwargs)``, where floating-point reports are exceptions (underflow unless it is ignored)."""
 def changed(function: Any, position: int, /, *args: Any, **kwargs: Any) -> Any:
     """Calls ``function(*args, **kwargs)`` with a copy of the array at ``position``; gives the copy."""
 def pool_stats() -> dict[str, int]: ...

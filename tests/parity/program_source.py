@@ -193,7 +193,9 @@ class Program:
                 f"{array} = {array} + {y}", f"np.add({array}, {y}, out={array})", f"{array}.fill({y})"))
         elif r < 0.5 and self.lists:
             q = self.rng.choice(self.lists)
-            self.put(depth, self.pick(f"{q}.append({self.int_value(1)})", f"{q}[{self.index(q)}] = {self.int_value(1)}",
+            # Bounded, or a loop over the very list would never end.
+            append = f"if len({q}) < 40: {q}.append({self.int_value(1)})"
+            self.put(depth, self.pick(append, f"{q}[{self.index(q)}] = {self.int_value(1)}",
                                       f"{q} = [v + 1 for v in {q}]", f"s += {q}.pop()", f"{q} = {q}[1:]"))
         elif r < 0.65 and not self.handlers and depth < 5:
             self.handlers += 1
