@@ -95,6 +95,8 @@ def ufunc_loop(ufunc: Any, signature: str) -> tuple[int, int]:
 def set_loop_handler(handler: Callable[[Any, tuple[int, ...], int, int], None]) -> bool:
     """The handler is told of each inner loop of a ufunc that an extension replaces: its type numbers, the addresses of
     the loops before and after.  False if that cannot be seen."""
+def strictly(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """``function(*args, **kwargs)``, where floating-point reports are exceptions (underflow unless it is ignored)."""
 def changed(function: Any, position: int, /, *args: Any, **kwargs: Any) -> Any:
     """Calls ``function(*args, **kwargs)`` with a copy of the array at ``position``; gives the copy."""
 def pool_stats() -> dict[str, int]: ...

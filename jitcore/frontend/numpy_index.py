@@ -168,13 +168,19 @@ def getitem(m: Any, array: Abstract, index: Abstract) -> Abstract:
     type_of(array)
     if is_advanced(m, index):
         return numpy_direct.through(m, np.ndarray.__getitem__, [array, index], {}, "self index",
-                                     by_values=True)
+                                     by_values=_has_mask(m, index))
     parts, dots = parts_of(m, array, index)
     if not dots and all(part.kind == "int" for part in parts):
         before = lengths_of(m).shape(array)
         at = [wrapped(m, part.value, length) for part, length in zip(parts, before) if part.value is not None]
         return Scalar(m.builder.emit("load", (array.value, *at), strong(array.type.dtype)))
     return _view(m, array, parts, True)
+
+
+def _has_mask(m: Any, index: Abstract) -> bool:
+    index = m.force(index)
+    items = items_of(m, index) if getattr(index, "kind", "") == "tuple" else [index]
+    return any(isinstance(item, Array) and item.type.dtype.kind == "b" for item in items or ())
 
 
 def is_advanced(m: Any, index: Abstract) -> bool:

@@ -7,7 +7,7 @@ their reports looked at explicitly, value by value.  Only ``backends.cpu`` uses 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -349,7 +349,7 @@ class Host:
         items = self._filled(node, node.attrs["template"])
         if node.attrs.get("strict"):
             items.insert(0, callee)
-            callee = self.frame.unit.pointer(strictly)
+            callee = self.frame.unit.pointer(_core.strictly)
         return self._call(node, callee, items, tuple(node.attrs["kwnames"] or ()))
 
     def _filled(self, node: Node, template: tuple[tuple[str, Any], ...]) -> list[Value | ir.Value]:
@@ -393,7 +393,7 @@ class Host:
         if len(node.operands) > 1:
             items.append(node.operands[1])
             names.append("initial")
-        return self._call(node, unit.pointer(strictly), items, tuple(names))
+        return self._call(node, unit.pointer(_core.strictly), items, tuple(names))
 
     def _call(self, node: Node, callee: ir.Value, items: list[Value | ir.Value], names: tuple[str, ...]
               ) -> Scalar | Arr | ir.Value:
@@ -469,13 +469,6 @@ def _is_power(y: ir.Value) -> bool:
     """Whether a divisor is a constant power of two."""
     return isinstance(y, ir.Constant) and isinstance(y.constant, int) and y.constant > 0 and not (
         y.constant & y.constant - 1)
-
-
-def strictly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """``function``, where every report of NumPy's (of underflow where that is asked for) is an exception: the region
-    then leaves, and the interpreter meets the report where it belongs."""
-    with np.errstate(all="raise", under="ignore" if np.geterr()["under"] == "ignore" else "raise"):
-        return function(*args, **kwargs)
 
 
 def _char(value: Value | None) -> str:
