@@ -6,7 +6,7 @@ number or a vector of any length, in the format of its argument.  ``link`` puts 
 states what was measured.
 
 Invariants: special values as C's Annex F has them; no spurious invalid, divide or overflow flag, the genuine ones are
-raised. Numbers come from ``tables.py``, which ``tools/vector_math`` derives.  Used by the math hooks of the back ends.
+raised. Numbers come from ``tables.py``, which ``benchmarks/numerics`` derives.  Used by the math hooks of the back ends.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coefficients and constants of the vector math functions; written by ``tools/vector_math/derive.py``.
+"""Coefficients and constants of the vector math functions; written by ``benchmarks/numerics/derive.py``.
 
 ``POLYNOMIALS[name][dtype]``: coefficients, lowest power first, fitted by Remez' algorithm; the comment gives the
 range and the

@@ -1,6 +1,6 @@
 """Measures the vector math functions and writes ``docs/numerics.md``.
 
-    python tools/vector_math/accuracy.py [--points N] [--exhaustive] [name...]
+    python benchmarks/numerics/accuracy.py [--points N] [--exhaustive] [name...]
 
 float32: with ``--exhaustive`` all 2**32 numbers for functions of one argument, against the C library in float64, whose
 error is 2**-29 of a unit here; otherwise, and for two arguments, random ones.  float64: random numbers of every
@@ -93,7 +93,7 @@ def page(kept: dict[str, dict[str, object]]) -> str:
 
 _PROSE = """# Accuracy of functions
 
-Written by `tools/vector_math/accuracy.py`. Arithmetic, comparisons, square roots, rounding, sums, minima and casts have
+Written by `benchmarks/numerics/accuracy.py`. Arithmetic, comparisons, square roots, rounding, sums, minima and casts have
 NumPy's bits. The functions below are jitcore's own (`jitcore/backends/math`): at most 1 unit in the last place (ulp)
 from the
 exact value, with the same code for numbers and for vectors of any width. What is not in the table comes from the C

@@ -1,6 +1,6 @@
 """Derives the numbers of ``jitcore.backends.math`` and writes ``jitcore/backends/math/tables.py``.
 
-    python tools/vector_math/derive.py [name...]
+    python benchmarks/numerics/derive.py [name...]
 
 fits all polynomials, or those that are named and those that are new, and keeps the others.
 
@@ -21,7 +21,7 @@ from functions import CONSTANTS, POLYNOMIALS, two_over_pi
 from remez import Fit, minimax, round_to
 
 _TARGET = Path(__file__).resolve().parents[2] / "jitcore" / "backends" / "math" / "tables.py"
-_HEAD = '''"""Coefficients and constants of the vector math functions; written by ``tools/vector_math/derive.py``.
+_HEAD = '''"""Coefficients and constants of the vector math functions; written by ``benchmarks/numerics/derive.py``.
 
 ``POLYNOMIALS[name][dtype]``: coefficients, lowest power first, fitted by Remez' algorithm; the comment gives the
 range and the
