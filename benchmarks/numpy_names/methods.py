@@ -21,7 +21,7 @@ OF_ARRAYS: dict[str, tuple[str, ...]] = {
         "a.astype(a.dtype, copy=False)",
         "m.astype('i4', order='F')",
     ),
-    "byteswap": ("a.byteswap()",),
+    "byteswap": ("j.byteswap()", "i3.byteswap()"),  # the padding of longdouble is no number
     "choose": ("j.choose([a, b, c])",),
     "clip": ("a.clip(0, 2)", "m.clip(n)", "a.clip(max=1)"),
     "compress": ("a.compress(k)",),

@@ -74,11 +74,13 @@ def hypot(m: Kit, x: Num, y: Num) -> Num:
     """sqrt(x**2 + y**2) without overflow on the way; inf where either is, even beside NaN."""
     a, b = abs(x), abs(y)
     infinite = a.is_infinity() | b.is_infinity()
-    a, b = infinite.pick(0.0, a), infinite.pick(0.0, b)
+    broken = ~((a >= 0.0) & (b >= 0.0))
+    left_out = infinite | broken            # beside these the other may be scaled the wrong way
+    a, b = left_out.pick(0.0, a), left_out.pick(0.0, b)
     greater = (a > b).pick(a, b)
     low, high = _limits(m)
     shrink, grow = m.by(2.0**-600, 2.0**-80), m.by(2.0**600, 2.0**80)
     large, small = ~(greater < high), greater < low
     scale = large.pick(shrink, small.pick(grow, 1.0))
     back = large.pick(grow, small.pick(shrink, 1.0))
-    return infinite.pick(float("inf"), _root(m, a * scale, b * scale) * back)
+    return infinite.pick(float("inf"), broken.pick(float("nan"), _root(m, a * scale, b * scale) * back))
