@@ -56,8 +56,8 @@ b0:
   %28: object = item %24, %16 {of='list'}
   %29: float64 = number %28 !0
   %33: int = byte %24, %16
-  %56: int = extent %24 {axis=0, ndim=1} !0
-  %57: float64[1C] (%56) = array %24 !0
+  %62: int = extent %24 {axis=0, ndim=1} !0
+  %63: float64[1C] (%62) = array %24 !0
   %46: float = draw %24, %2 {callee=0} !0
   %51: list[float64] = list_new !0
   %52: list[list[float64]] = list_fill %51, %3 !0
