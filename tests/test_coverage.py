@@ -83,7 +83,7 @@ def test_a_difference_is_seen():
     """The comparison itself: each kind of difference that it is there for."""
     import numpy as np
 
-    a = np.arange(6.0).reshape(2, 3)
+    a = np.arange(6.0).reshape(2, 3).copy()
     alike = measure.unlike
     assert not alike(a, a.copy())
     for other in (a + 1e-12, a.astype("f4"), np.asfortranarray(a), a.reshape(3, 2), a[:], a.tolist()):

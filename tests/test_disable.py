@@ -172,7 +172,8 @@ def test_cycles_leak_nothing():
     for _ in range(50):
         cycle()
     after = references()
-    assert after[0] == before[0] and after[1] <= before[1] + 2
+    # Fewer there may be: what earlier tests left behind goes at some time.
+    assert all(b <= a for a, b in zip(before[0], after[0])) and after[1] <= before[1] + 2
 
     jitcore.enable(threshold=2)
     for _ in range(100):                        # code objects that die while they are counted

@@ -96,7 +96,6 @@ _CHANGING = {
 _CHANGING_FUNCTIONS = {
     "copyto": "dst src casting where",
     "putmask": "a mask values",
-    "_place": "arr mask vals",
 }
 
 
