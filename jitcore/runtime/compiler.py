@@ -94,11 +94,11 @@ def is_foreign(error: BaseException) -> bool:
 
 
 def _compile(record: Record, snapshot: Snapshot, known: list[Entry]) -> bool:
-    start = time.perf_counter()
+    start = time.thread_time()
     wanted = config.LOGGERS["guards"].isEnabledFor(logging.INFO) or _leave_log.isEnabledFor(logging.INFO)
     miss = misses.describe(known, snapshot) if known and wanted else ""
     result = pipeline.compile_region(snapshot, record.options)
-    seconds = time.perf_counter() - start
+    seconds = time.thread_time() - start
     record.compile_seconds += seconds
     if isinstance(result, Refusal):
         return _refuse(record, snapshot, result, miss)

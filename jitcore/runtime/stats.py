@@ -19,7 +19,7 @@ class Stats:
     calls: calls that came to jitcore's entry (a function that was left alone has none any more);
     native_calls: of these, the ones whose whole body ran in regions with at least one native operation;
     site_calls: operations done through CALL sites; kernels: fused loop nests run; compiles: regions
-    compiled; compile_seconds: time spent on that; guard_misses: calls that found no fitting region;
+    compiled; compile_seconds: processor time spent on that; guard_misses: calls that found no fitting region;
     leaves: hand-overs to the interpreter, restarts included; found: functions that are marked because ``enable``
     found them.
     """
