@@ -93,18 +93,15 @@ def page(kept: dict[str, dict[str, object]]) -> str:
 
 _PROSE = """# Accuracy of functions
 
-Written by `benchmarks/numerics/accuracy.py`. Arithmetic, comparisons, square roots, rounding, sums, minima and casts have
-NumPy's bits. The functions below are jitcore's own (`jitcore/backends/math`): at most 1 unit in the last place (ulp)
-from the
-exact value, with the same code for numbers and for vectors of any width. What is not in the table comes from the C
-library's
-vector functions (at most 4 ulp). `accelerate(precision="numpy")` calls NumPy's own loops; Python's `math` functions
-always are the C library's.
+Written by `benchmarks/numerics/accuracy.py`. Arithmetic, comparisons, square roots, rounding, sums, minima and casts
+have NumPy's bits. The functions below are jitcore's own (`jitcore/backends/math`): at most 1 unit in the last place
+(ulp) from the exact value, with the same code for numbers and for vectors of any width. What is not in the table comes
+from the C library's vector functions (at most 4 ulp). `accelerate(precision="numpy")` calls NumPy's own loops; Python's
+`math` functions always are the C library's.
 
 Errors are in ulps of the correctly rounded result, measured with FMA. Range: all float32 numbers, or random ones over
-every
-magnitude, of ordinary size and with any bits; sine, cosine and tangent over all of it. Infinities, NaN, zeros and their
-signs are as in C's Annex F, and invalid, divide and overflow are reported exactly where NumPy reports them.
+every magnitude, of ordinary size and with any bits; sine, cosine and tangent over all of it. Infinities, NaN, zeros and
+their signs are as in C's Annex F, and invalid, divide and overflow are reported exactly where NumPy reports them.
 
 | function | dtype | greatest error (ulp) | mean error (ulp) | range |
 |---|---|---|---|---|

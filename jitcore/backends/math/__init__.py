@@ -1,12 +1,12 @@
 """jitcore's own vector math: at most 1 unit in the last place, the same code at every vector width.
 
 Job: ``FUNCTIONS``, the functions by their C names.  Each is written once over ``kit.Num``, as code without branches,
-for one
-number or a vector of any length, in the format of its argument.  ``link`` puts them into modules.  ``docs/numerics.md``
-states what was measured.
+for one number or a vector of any length, in the format of its argument.  ``link`` puts them into modules.
+``docs/numerics.md`` states what was measured.
 
 Invariants: special values as C's Annex F has them; no spurious invalid, divide or overflow flag, the genuine ones are
-raised. Numbers come from ``tables.py``, which ``benchmarks/numerics`` derives.  Used by the math hooks of the back ends.
+raised.  Numbers come from ``tables.py``, which ``benchmarks/numerics`` derives.  Used by the math hooks of the back
+ends.
 """
 from __future__ import annotations
 
