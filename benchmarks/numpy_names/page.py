@@ -101,5 +101,6 @@ def read(text: str) -> Verdicts | None:
         names = found.setdefault(titles[title], {})
         for entry in re.split(r"(?m)^\* ", rest)[1:]:
             kind, _, listed = entry.partition(": ")
-            names.update((name, kind) for name in re.findall(r"`([^`]+)`", listed))
+            # A name of two words may have been broken at the end of a line.
+            names.update((" ".join(name.split()), kind) for name in re.findall(r"`([^`]+)`", listed))
     return found

@@ -1,8 +1,8 @@
 """cbrt and hypot.
 
 cbrt: x = 8**q y with y from 0.35 to 2.83 and y = 2**rem (1 + f), |rem| <= 1.  A polynomial in f (``tables.py``:
-"cbrt") times 2**(rem / 3) gives c with a relative error d below 2**-28 (float32: 2**-13); one step of Newton's method from the exact
-residual c**3 - y leaves d**2, and the last sum is all that is rounded.
+"cbrt") times 2**(rem / 3) gives c with a relative error d below 2**-28 (float32: 2**-13); one step of Newton's method
+from the exact residual c**3 - y leaves d**2, and the last sum is all that is rounded.
 
 hypot: the sum of the squares as a sum of two numbers, which is rounded once before the square root: half of that
 error, at most 0.36 units in the last place of the root, and 1/2 for the root.
