@@ -19,6 +19,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+# Numba asks whether the package ``coverage`` is there, and would find ``coverage.py`` of this folder in its place.
+sys.modules.setdefault("coverage", None)  # type: ignore[arg-type]
+
 RESULTS = Path(__file__).resolve().parent / "results"
 
 #: Seconds that one sample takes at least: short calls are repeated within it.
