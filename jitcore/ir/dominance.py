@@ -36,6 +36,22 @@ def reverse_postorder(graph: Graph) -> list[Block]:
     return order
 
 
+def in_order(graph: Graph) -> bool:
+    """Whether no value is used in front of its definition, as the blocks are listed."""
+    there = set(graph.inputs)
+    for block in graph.blocks:
+        there.update(block.params)
+        for node in block.nodes:
+            if not there.issuperset((*node.uses(), *graph.exit_uses(node.exit))):
+                return False
+            if node.result is not None:
+                there.add(node.result)
+        end = block.terminator
+        if end is not None and not there.issuperset((*end.uses(), *graph.exit_uses(end.exit))):
+            return False
+    return True
+
+
 def immediate_dominators(graph: Graph) -> dict[Block, Block | None]:
     """The immediate dominator of each reachable block, ``None`` for the entry.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from jitcore.ir.dominance import in_order, reverse_postorder
 from jitcore.ir.graph import Graph
 from jitcore.ir.verify import InvalidGraph
 from jitcore.ir.verify import verify as check
@@ -51,8 +52,12 @@ def run(graph: Graph, verify: bool = False) -> int:
 
 
 def finish(graph: Graph, verify: bool = False) -> int:
-    """What is done once, behind ``run``: versions of loops."""
+    """What is done once, behind ``run``: versions of loops, and blocks in an order in which back ends can go through
+    them: a value that took another's place by dominance may stand in a block that was listed later."""
     made = fastloops.run(graph)
+    if not in_order(graph):
+        order = reverse_postorder(graph)
+        graph.blocks = order + [block for block in graph.blocks if block not in set(order)]
     if verify and made:
         _check_after(graph, "fastloops")
     return made

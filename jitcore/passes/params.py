@@ -46,6 +46,4 @@ def run(graph: Graph) -> int:
                 for target, args in block.terminator.targets]
     for block in graph.blocks:
         block.params = [param for param in block.params if param not in replaced]
-    # A value stands in for a parameter in blocks that may have been listed before the value's own.
-    graph.blocks = reached + [block for block in graph.blocks if block not in set(reached)]
     return replace_uses(graph, replaced) + len(replaced)
