@@ -358,3 +358,15 @@ def test_no_loop_nest_is_run_in_a_trip(func: Any, args: Any) -> None:
         fast(*args[:-1], n)
         counts.append(jitcore.stats(fast).kernels - before)
     assert counts[0] == counts[1]
+
+
+def test_numbers_of_a_vector_are_kept_across_rare_calls():
+    """A product that is zero is looked at by a C function, while the others are in one register."""
+    def f(step):
+        a = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+        return a * step, np.linspace(0.0, 1.0, 6)
+
+    fast = jitcore.accelerate(f)
+    for _ in range(3):
+        for x, y in zip(f(0.2), fast(0.2)):
+            assert x.tolist() == y.tolist()

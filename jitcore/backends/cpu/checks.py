@@ -119,7 +119,7 @@ class Checks:
         x, y = [*(s.cast(a, "d") if a.dtype in FLOATS else one for a in look.args), s.const("d", 0.0)][:2]
         least = LEAST[look.result.dtype] if look.tiny else 0.0
         exact = 3 if look.name == "multiply" else 1 if look.name in ("divide", "true_divide") else 0
-        return frame.rarely("jc_odd_result", s.cast(look.result, "d").raw, x.raw, y.raw, s.const("d", least).raw,
+        return frame.helper("jc_odd_result", s.cast(look.result, "d").raw, x.raw, y.raw, s.const("d", least).raw,
                             i32(exact))
 
 

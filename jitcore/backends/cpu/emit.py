@@ -18,9 +18,6 @@ PTR = ir.PointerType()
 VOID = ir.VoidType()
 
 #: The helpers that native code calls by name: result, then arguments (csrc).
-#: The calling convention of functions that keep all registers.
-RARE = "preserve_allcc"
-
 _HELPERS: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
     "jc_empty": (PTR, (I32, I32, PTR, I32)),
     "jc_empty_strided": (PTR, (I32, I32, PTR, PTR)),
@@ -110,21 +107,6 @@ class Unit:
         result, args = _HELPERS[name]
         function = ir.Function(self.module, ir.FunctionType(result, args), name)
         function.attributes.add("nounwind")
-        return function
-
-    def rare(self, name: str) -> ir.Function:
-        """The same for rare places: all registers are kept for the caller, which need not make room for the call."""
-        known = self.module.globals.get(f"{name}.rare")
-        if known is not None:
-            return known
-        inner = self.helper(name)
-        function = ir.Function(self.module, inner.function_type, f"{name}.rare")
-        function.linkage, function.calling_convention = "internal", RARE
-        for attribute in ("noinline", "nounwind", "cold"):
-            function.attributes.add(attribute)
-        b = ir.IRBuilder(function.append_basic_block("entry"))
-        found = b.call(inner, function.args)
-        b.ret_void() if inner.function_type.return_type == VOID else b.ret(found)
         return function
 
     def data(self, name: str) -> ir.Value:

@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from jitcore.backends.base import Part
 from jitcore.backends.cpu.checks import Checks
-from jitcore.backends.cpu.emit import I32, I64, PTR, RARE, Unit, advance, entry_alloca, i32, i64, start, word
+from jitcore.backends.cpu.emit import I32, I64, PTR, Unit, advance, entry_alloca, i32, i64, start, word
 from jitcore.backends.cpu.exits import Exits
 from jitcore.backends.cpu.loops import Unsupported
 from jitcore.backends.scalar import LLVMBuilder
@@ -74,10 +74,6 @@ class Frame:
 
     def helper(self, name: str, *args: ir.Value) -> ir.Value:
         return self.b.call(self.unit.helper(name), args)
-
-    def rarely(self, name: str, *args: ir.Value) -> ir.Value:
-        """The same where the call is seldom made."""
-        return self.b.call(self.unit.rare(name), args, cconv=RARE)
 
     def alloca(self, kind: ir.Type, count: int) -> ir.Value:
         return entry_alloca(self.function, kind, count)

@@ -219,7 +219,7 @@ class Host:
         asked, go_on = frame.function.append_basic_block("asked"), frame.function.append_basic_block("unasked")
         frame.branch(b.icmp_unsigned("!=", seen, i32(0)), asked, go_on)
         frame.move_to(asked)
-        frame.leave_if(b.icmp_unsigned("!=", frame.rarely("jc_poll"), i32(0)), node.exit or 0)
+        frame.leave_if(b.icmp_unsigned("!=", frame.helper("jc_poll"), i32(0)), node.exit or 0)
         b.branch(go_on)
         frame.move_to(go_on)
 
