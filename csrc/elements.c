@@ -67,12 +67,7 @@ PyObject *jc_array_of(int typenum, PyObject *order, PyObject *lengths, const jc_
     size_t item = (size_t)PyArray_ITEMSIZE(array);
     for (int k = 0; k < size; k++) {
         char *place = PyArray_BYTES(array) + (fortran ? offset_of(array, k) : (size_t)k * item);
-        if (item == sizeof(int64_t)) {
-            memcpy(place, elements[k], sizeof(int64_t));
-        }
-        else {
-            memcpy(place, elements[k], item);
-        }
+        memcpy(place, elements[k], item);
     }
     return made;
 }

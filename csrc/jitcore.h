@@ -33,6 +33,7 @@
  *   reducers.c      reductions over blocks, sums in NumPy's order
  *   reports.c       floating-point reports against NumPy's errstate
  *   ufuncs.c        inner loops of NumPy's ufuncs
+ *   elements.c      small arrays made of numbers at exits
  *   copies.c        calls in a way of native code's own: on a copy, with reports as exceptions
  *   random.c        NumPy's random bit generators
  *   pool.c          recycled memory for large arrays

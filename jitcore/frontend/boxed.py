@@ -14,6 +14,7 @@ import numpy as np
 from jitcore.frontend.numpy_elementwise import type_of
 from jitcore.frontend.numpy_matmul import call_node
 from jitcore.frontend.protocol import Unsupported
+from jitcore.frontend.samples import no_warnings
 from jitcore.frontend.values import Abstract, Known, Scalar, is_number
 from jitcore.ir.graph import Value
 from jitcore.ir.types import ScalarType, parse_type, strong
@@ -25,7 +26,7 @@ def through(m: Any, function: Callable[..., Any], args: list[Abstract]) -> Scala
     """``function(*args)`` of numbers, with the type that it has for ordinary ones."""
     samples = [_sample(arg) for arg in args]
     try:
-        with np.errstate(all="ignore"):
+        with no_warnings(), np.errstate(all="ignore"):
             found = function(*samples)
     except Exception as error:
         raise Unsupported(f"{function.__name__}: {type(error).__name__}") from None

@@ -6,12 +6,23 @@ dominate nothing and are dominated by themselves alone).
 """
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from jitcore.ir.graph import Block, Graph
 
 
 def successors(block: Block) -> list[Block]:
     """The blocks that ``block`` may go on to."""
     return [] if block.terminator is None else [target for target, _ in block.terminator.targets]
+
+
+def predecessors(blocks: Iterable[Block]) -> dict[Block, list[Block]]:
+    """For each of ``blocks`` those that may go on to it, each once; all that they go on to must be among them."""
+    found: dict[Block, list[Block]] = {block: [] for block in blocks}
+    for block in found:
+        for target in dict.fromkeys(successors(block)):
+            found[target].append(block)
+    return found
 
 
 def reverse_postorder(graph: Graph) -> list[Block]:
@@ -59,10 +70,7 @@ def immediate_dominators(graph: Graph) -> dict[Block, Block | None]:
     """
     order = reverse_postorder(graph)
     number = {block: index for index, block in enumerate(order)}
-    sources: dict[Block, list[Block]] = {block: [] for block in order}
-    for block in order:
-        for target in successors(block):
-            sources[target].append(block)
+    sources = predecessors(order)
     parent: dict[Block, Block | None] = {}
     if not order:
         return parent
@@ -110,10 +118,7 @@ def repeated(graph: Graph) -> set[Block]:
     """The blocks that may come again: those between the target of a jump back and that jump."""
     order = reverse_postorder(graph)
     number = {block: index for index, block in enumerate(order)}
-    sources: dict[Block, list[Block]] = {block: [] for block in order}
-    for block in order:
-        for target in successors(block):
-            sources[target].append(block)
+    sources = predecessors(order)
     found: set[Block] = set()
     for block in order:
         for head in successors(block):

@@ -56,8 +56,8 @@ def finish(graph: Graph, verify: bool = False) -> int:
     them: a value that took another's place by dominance may stand in a block that was listed later."""
     made = fastloops.run(graph)
     if not in_order(graph):
-        order = reverse_postorder(graph)
-        graph.blocks = order + [block for block in graph.blocks if block not in set(order)]
+        place = {block: k for k, block in enumerate(reverse_postorder(graph))}
+        graph.blocks.sort(key=lambda block: place.get(block, len(place)))
     if verify and made:
         _check_after(graph, "fastloops")
     return made

@@ -12,7 +12,7 @@ Run once, after all other passes.
 """
 from __future__ import annotations
 
-from jitcore.ir.dominance import dominators, reverse_postorder
+from jitcore.ir.dominance import dominators, predecessors, reverse_postorder
 from jitcore.ir.graph import Block, Graph, Node, Terminator, Value
 from jitcore.ir.types import BOOL, INT, ArrayType, ListType, ScalarType
 from jitcore.ops.op import SPREADING, UNDER
@@ -22,7 +22,7 @@ from jitcore.passes.bounds import WATCHED, Bounds, Counter, counter_of
 from jitcore.passes.carried import Carried
 from jitcore.passes.drift import Motion, never_negative
 from jitcore.passes.gates import Gate
-from jitcore.passes.loops import Copy, Loop, Repair, goto, innermost, jump, predecessors, redirect
+from jitcore.passes.loops import Copy, Loop, Repair, goto, innermost, jump, redirect
 from jitcore.passes.spread import Spread
 from jitcore.passes.undo import Undo, worth
 
@@ -114,7 +114,7 @@ class _Version:
     def _build(self) -> None:
         graph, loop, head = self.graph, self.loop, self.loop.head
         carried = Carried(graph, loop, self.bounds)
-        sources = predecessors(graph)[head]
+        sources = predecessors(graph.blocks)[head]
         gate = Gate(graph, head, self.bounds, self.counter, self._asks_under())
         for source in sources:
             redirect(source, head, gate.block)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from jitcore.ir.dominance import dominators, reverse_postorder, successors
+from jitcore.ir.dominance import dominators, predecessors, reverse_postorder, successors
 from jitcore.ir.graph import Block, Exit, Graph, Node, Terminator, Value
 
 
@@ -36,15 +36,6 @@ def values_of(block: Block) -> Iterator[Value]:
             yield node.result
 
 
-def predecessors(graph: Graph) -> dict[Block, list[Block]]:
-    """The blocks whose terminators lead to each block, each once."""
-    found: dict[Block, list[Block]] = {block: [] for block in graph.blocks}
-    for block in graph.blocks:
-        for target in dict.fromkeys(successors(block)):
-            found[target].append(block)
-    return found
-
-
 def innermost(graph: Graph) -> list[Loop]:
     """The loops that contain no other loop."""
     order, above = reverse_postorder(graph), dominators(graph)
@@ -53,7 +44,7 @@ def innermost(graph: Graph) -> list[Loop]:
         for target in dict.fromkeys(successors(block)):
             if target in above[block]:
                 latches.setdefault(target, []).append(block)
-    sources = predecessors(graph)
+    sources = predecessors(graph.blocks)
     reached = set(order)
     loops = []
     for head, ends in latches.items():
@@ -115,7 +106,7 @@ class Repair:
 
     def __init__(self, graph: Graph, loop: Loop, places: dict[Block, dict[Value, Value]]) -> None:
         self.graph, self.loop, self.places = graph, loop, places
-        self.sources = predecessors(graph)
+        self.sources = predecessors(graph.blocks)
         self.reached = set(reverse_postorder(graph))
         self.gotos = _gotos(graph, self.reached)
         self.at: dict[tuple[Value, Block], Value] = {}
