@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy._core import multiarray
 
-from jitcore.frontend import numpy_create, numpy_direct
+from jitcore.frontend import numpy_create
 from jitcore.frontend.numpy_args import bind, is_absent, known_int
 from jitcore.frontend.numpy_elementwise import as_dtype, cast, element, guess, type_of, wrap
 from jitcore.frontend.numpy_matmul import matmul
 from jitcore.frontend.numpy_methods import call_ufunc_method
-from jitcore.frontend.numpy_ops import call_ufunc
 from jitcore.frontend.numpy_reduce import reduce
 from jitcore.frontend.numpy_shapes import lengths_of
 from jitcore.frontend.protocol import Redirect, Unsupported
@@ -54,18 +53,12 @@ def call_known(m: Any, obj: object, args: Args, kwargs: Kwargs) -> Abstract | Re
     if isinstance(obj, np.ufunc):
         if not kwargs and (folded := _folded_ufunc(obj, args)) is not None:
             return folded
-        try:
-            return call_ufunc(m, obj, args, kwargs)
-        except Unsupported as error:
-            return numpy_direct.call_ufunc(m, obj, args, kwargs, error)
+        return call_ufunc_method(m, obj, "__call__", args, kwargs)
     found = find(obj)
     if found is not None:
         return found(m, args, kwargs)
     if isinstance(obj, types.BuiltinMethodType) and isinstance(obj.__self__, np.ufunc):
-        try:
-            return call_ufunc_method(m, obj.__self__, obj.__name__, args, kwargs)
-        except Unsupported as error:
-            return numpy_direct.call_ufunc_method(m, obj.__self__, obj.__name__, args, kwargs, error)
+        return call_ufunc_method(m, obj.__self__, obj.__name__, args, kwargs)
     if isinstance(obj, type) and issubclass(obj, np.generic):
         return _scalar_type(m, obj, args, kwargs)
     if obj is np.dtype:

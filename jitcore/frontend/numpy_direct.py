@@ -84,7 +84,6 @@ class _Call:
         parts = [self.item(item, name) for item in items]
         return ("t", tuple(part for part, _ in parts)), tuple(sample for _, sample in parts)
 
-
     def _part(self, value: Abstract) -> Any:
         value = self.m.force(value)
         if not isinstance(value, Known):
@@ -260,9 +259,7 @@ _OF_UFUNCS = {
 }
 
 
-def call_ufunc(m: Any, ufunc: np.ufunc, args: Args, kwargs: Kwargs, error: Unsupported) -> Abstract:
-    """``ufunc(*args, **kwargs)`` by the ufunc itself, where it is not compiled because of ``error``."""
-    _require_arrays(m, args, error)
+def _call_ufunc(m: Any, ufunc: np.ufunc, args: Args, kwargs: Kwargs, error: Unsupported) -> Abstract:
     kwargs = {name: _only(m, value) if name == "out" else value for name, value in kwargs.items()}
     operands = " ".join(f"x{k}" for k in range(ufunc.nin))
     given = "out" in kwargs or len(args) > ufunc.nin
@@ -278,8 +275,10 @@ def call_ufunc(m: Any, ufunc: np.ufunc, args: Args, kwargs: Kwargs, error: Unsup
 
 
 def call_ufunc_method(m: Any, ufunc: np.ufunc, name: str, args: Args, kwargs: Kwargs, error: Unsupported) -> Abstract:
-    """``ufunc.name(*args, **kwargs)`` by the ufunc itself."""
+    """``ufunc.name(*args, **kwargs)`` by the ufunc itself, where it is not compiled because of ``error``."""
     _require_arrays(m, args, error)
+    if name == "__call__":
+        return _call_ufunc(m, ufunc, args, kwargs, error)
     names = _OF_UFUNCS.get(name)
     if names is None:
         raise error

@@ -62,10 +62,7 @@ def call_method(m: Any, func: NativeMethod, args: Args, kwargs: Kwargs) -> Abstr
     value, name = m.force(func.self_value), func.name
     args = [m.force(arg) for arg in args]
     if isinstance(value, Known) and isinstance(value.obj, np.ufunc):
-        try:
-            return call_ufunc_method(m, value.obj, name, args, kwargs)
-        except Unsupported as error:
-            return numpy_direct.call_ufunc_method(m, value.obj, name, args, kwargs, error)
+        return call_ufunc_method(m, value.obj, name, args, kwargs)
     if isinstance(value, Array):
         if name in FORWARDED:
             return Redirect(Known(FORWARDED[name]), [value, *args], dict(kwargs))
@@ -79,13 +76,19 @@ def call_method(m: Any, func: NativeMethod, args: Args, kwargs: Kwargs) -> Abstr
     raise Unsupported(f"method {name}")
 
 
+#: What is compiled of ufuncs.
+_OF_UFUNCS: dict[str, Callable[..., Abstract]] = {"__call__": call_ufunc, "reduce": reduce}
+
+
 def call_ufunc_method(m: Any, ufunc: np.ufunc, name: str, args: Args, kwargs: Kwargs) -> Abstract:
-    """``ufunc.<name>(...)``."""
-    if name == "reduce":
-        return reduce(m, ufunc, args, kwargs)
-    if name == "__call__":
-        return call_ufunc(m, ufunc, args, kwargs)
-    raise Unsupported(f"{ufunc.__name__}.{name}")
+    """``ufunc.<name>(...)``: compiled, or else done by the ufunc itself from native code."""
+    own = _OF_UFUNCS.get(name)
+    try:
+        if own is None:
+            raise Unsupported(f"{ufunc.__name__}.{name}")
+        return own(m, ufunc, args, kwargs)
+    except Unsupported as error:
+        return numpy_direct.call_ufunc_method(m, ufunc, name, args, kwargs, error)
 
 
 def number(m: Any, value: Abstract) -> Scalar:
