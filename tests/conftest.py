@@ -32,6 +32,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if "slow" not in config.option.markexpr:
         for item in items:
             if item.get_closest_marker("slow") is not None:
+                # For the time that it takes, and for nothing else: `-m slow` runs it.
                 item.add_marker(pytest.mark.skip(reason="a sweep of minutes, run by -m slow"))
 
 

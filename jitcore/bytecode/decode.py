@@ -113,11 +113,12 @@ class Code:
 def decode(code: types.CodeType) -> Code:
     """``code`` in canonical instructions.
 
-    Raises ``NotImplementedError`` on a CPython without a table.  An opcode that the table does not know becomes
+    Raises ``NotImplementedError`` on a CPython without a table, which the package itself never asks for (it is inert
+    there); only who calls this by itself can meet it.  An opcode that the table does not know becomes
     INTERPRET, so that a surprise costs speed and not correctness (a test holds that none is left out).
     """
     version = VERSION
-    if version is None:     # the package is inert there (_support): only who calls the decoder by itself gets here
+    if version is None:     # nothing is left to be done here: what an unreviewed CPython means cannot be known
         raise NotImplementedError(f"no instruction table for CPython {sys.version_info[0]}.{sys.version_info[1]}")
     table, kw_names = _by_opcode(version), dis.opmap.get("KW_NAMES", -1)
     names = _slot_names(code)

@@ -12,6 +12,8 @@ from . import run_numpy_tests
 
 _RUNNER = Path(__file__).with_name("run_numpy_tests.py")
 
+#: A file that the runner is given: one of its tests is skipped and one is expected to fail, since the outcomes of such
+#: tests are compared too.
 _SAME = '''
 import warnings
 import numpy as np
@@ -111,5 +113,6 @@ def test_default_files_are_installed():
     """A NumPy with its tests has every file that is run without being named."""
     options = run_numpy_tests.parser().parse_args([])
     if not (run_numpy_tests.NUMPY / "_core" / "tests").is_dir():
+        # Some distributions leave them out; then there is no file to choose, and nothing to be said of the choice.
         pytest.skip("this NumPy was installed without its tests")
     assert len(run_numpy_tests.chosen_files(options)) >= len(run_numpy_tests.DEFAULT) - 2
