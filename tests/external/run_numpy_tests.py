@@ -17,6 +17,7 @@ behind.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import signal
@@ -108,6 +109,13 @@ def run_file(file: Path, mode: str | None, options: argparse.Namespace, limits: 
     return run
 
 
+def _package_folder() -> str:
+    """Where jitcore is: installed, or in this checkout, which holds no extension unless it was built in place."""
+    found = importlib.util.find_spec("jitcore")
+    origin = HERE.parent.parent / "jitcore" if found is None or found.origin is None else Path(found.origin).parent
+    return str(origin.parent)
+
+
 def _one_process(file: Path, mode: str | None, options: argparse.Namespace, limits: dict[str, float], run: Run,
                  folder: Path) -> bool:
     """Whether this process came to its end; else one test more has an outcome, or ``run.trouble`` says why not."""
@@ -118,7 +126,7 @@ def _one_process(file: Path, mode: str | None, options: argparse.Namespace, limi
                 "precision": options.precision, "eager": options.eager, "threshold": options.threshold}
     env = {**os.environ, "NUMPY_TESTS": json.dumps(settings), "JITCORE_STRICT": "1", "PYTHONHASHSEED": "0",
            "NPY_AVAILABLE_MEM": options.memory, "PYTHONFAULTHANDLER": "1",
-           "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent.parent), os.environ.get("PYTHONPATH", "")])}
+           "PYTHONPATH": os.pathsep.join([str(HERE), _package_folder(), os.environ.get("PYTHONPATH", "")])}
     empty = folder / "pytest.ini"
     empty.write_text("[pytest]\n", encoding="utf-8")
     root = options.root
