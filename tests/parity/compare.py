@@ -125,6 +125,25 @@ def _close(a: np.ndarray, b: np.ndarray, ulp: int, where: str) -> None:
     assert not off.size or off.max() <= ulp, f"{where}: {off.max()} ulp"
 
 
+Given = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def same_call(plain: Callable[..., Any], fast: Callable[..., Any], given: Given, equal: Given, *, ulp: int = 0,
+              where: str = "call") -> Seen:
+    """Compare one call of each, with arguments of their own: what it gives or raises, does to them, warns and prints.
+    ``fast`` must be marked and ``plain`` not (they may not be one function).  Returns what the plain one did."""
+    assert plain is not fast
+    (args, kwargs), (args2, kwargs2) = given, equal
+    a, b = observe(plain, args, kwargs), observe(fast, args2, kwargs2)
+    assert a.kind == b.kind, f"{where}: {a.kind} {a.value!r} -> {b.kind} {b.value!r}"
+    same(a.value, b.value, ulp, where)
+    same(args, args2, ulp, f"{where}: arguments")
+    same(kwargs, kwargs2, ulp, f"{where}: keyword arguments")
+    assert a.warnings == b.warnings, f"{where}: warnings {a.warnings} -> {b.warnings}"
+    assert a.printed == b.printed, f"{where}: printed {a.printed!r} -> {b.printed!r}"
+    return a
+
+
 def check(func: types.FunctionType, make: Callable[[], Any], *, ulp: int = 0, calls: int = 3,
           native: bool | None = True, kernels: int | None = None) -> jitcore.stats:
     """Compare ``calls`` calls with arguments from ``make()`` (a tuple, or a tuple and a dict in a list).
@@ -134,15 +153,7 @@ def check(func: types.FunctionType, make: Callable[[], Any], *, ulp: int = 0, ca
     """
     plain, fast = fresh_copy(func), jitcore.accelerate(fresh_copy(func))
     for call in range(calls):
-        (args, kwargs), (args2, kwargs2) = _arguments(make), _arguments(make)
-        a, b = observe(plain, args, kwargs), observe(fast, args2, kwargs2)
-        where = f"{func.__name__}, call {call}"
-        assert a.kind == b.kind, f"{where}: {a.kind} {a.value!r} -> {b.kind} {b.value!r}"
-        same(a.value, b.value, ulp, where)
-        same(args, args2, ulp, f"{where}: arguments")
-        same(kwargs, kwargs2, ulp, f"{where}: keyword arguments")
-        assert a.warnings == b.warnings, f"{where}: warnings {a.warnings} -> {b.warnings}"
-        assert a.printed == b.printed, f"{where}: printed {a.printed!r} -> {b.printed!r}"
+        same_call(plain, fast, _arguments(make), _arguments(make), ulp=ulp, where=f"{func.__name__}, call {call}")
     counts = jitcore.stats(fast)
     if native is not None:
         assert counts.native_calls == (calls if native else 0), f"{func.__name__}: {counts}"

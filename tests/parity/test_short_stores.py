@@ -10,7 +10,7 @@ import pytest
 import jitcore
 from jitcore.errors import NotCompilable
 
-from .compare import check, fresh_copy, observe, same
+from .compare import check, fresh_copy, observe, same, same_call
 from .program_source import Program
 from .test_loop_programs import function
 
@@ -90,11 +90,7 @@ def test_numbers_that_may_report(func):
                 b = np.full(width, 1e-160 if abs(value) < 1 else 1.5)
                 first, second = (a.copy(), b, 7), (a.copy(), b, 7)
                 with np.errstate(all=kind):
-                    x, y = observe(plain, first, {}), observe(fast, second, {})
-                where = f"{width}, {value}, {kind}"
-                assert x.kind == y.kind and x.warnings == y.warnings, where
-                same(x.value, y.value, where=where)
-                same(first, second, where=where)
+                    same_call(plain, fast, (first, {}), (second, {}), where=f"{width}, {value}, {kind}")
     counts = jitcore.stats(fast)
     assert counts.native_calls and counts.leaves
 
