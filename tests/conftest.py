@@ -27,6 +27,14 @@ def _prefer_installed() -> None:
 _prefer_installed()
 
 
+def pytest_sessionstart() -> None:
+    """Functions that run as they are equal themselves: nothing would be tested where jitcore is inert."""
+    import jitcore._support as support
+
+    if not support.USABLE:
+        pytest.exit(f"jitcore is inert: {support.OBSTACLE}", returncode=1)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Sweeps take minutes each: they run when they are asked for, and a quicker test beside each has a part of it."""
     if "slow" not in config.option.markexpr:

@@ -319,20 +319,10 @@ def _sorted(m: Machine, args: list[Abstract], kwargs: dict[str, Abstract]) -> Ab
     values = [m.force(v) for v in iteration.items(m, args[0], 1000)[0]]
     if kwargs:
         raise Unsupported("sorted() with a key")
-    objects = [_known_object(m, v) for v in values]
+    objects = [m.known(v) for v in values]
     found = python_ops.fold(m, lambda *objs: tuple(sorted(range(len(objs)), key=objs.__getitem__)), *objects)
     assert isinstance(found, Known)
     return lists.make(m, [values[at] for at in found.obj])  # type: ignore[attr-defined]
-
-
-def _known_object(m: Machine, value: Abstract) -> Any:
-    """A constant, or a tuple of such."""
-    value = m.force(value)
-    if isinstance(value, Known):
-        return value.obj
-    if isinstance(value, Sequence) and value.kind == "tuple":
-        return tuple(_known_object(m, item) for item in value.items)
-    raise Unsupported("sorted() of run-time values")
 
 
 # -- strings ------------------------------------------------------------------------------------------------

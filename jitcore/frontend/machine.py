@@ -9,6 +9,7 @@ modules get the machine as their first argument ``m``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from jitcore.bytecode import Instr
 from jitcore.errors import REASONS
@@ -36,6 +37,7 @@ from jitcore.frontend.values import (
     NativeMethod,
     Partial,
     Scalar,
+    Sequence,
     Set,
     TypedList,
     View,
@@ -191,6 +193,15 @@ class Machine:
         if isinstance(value, Lazy) and value.forced is None and len(self.builder.sources) >= MAX_SOURCES:
             raise Unsupported(f"more than {MAX_SOURCES} objects are read")
         return self.builder.force(value)
+
+    def known(self, value: Abstract) -> Any:
+        """The object that ``value`` is known to be, a tuple of such included.  Raises ``Unsupported`` otherwise."""
+        value = self.force(value)
+        if isinstance(value, Known):
+            return value.obj
+        if isinstance(value, Sequence) and value.kind == "tuple":
+            return tuple(self.known(item) for item in value.items)
+        raise Unsupported("an argument that is not known while compiling")
 
     def guard(self, guard: Guard) -> None:
         """Record a guard, once."""

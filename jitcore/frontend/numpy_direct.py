@@ -71,7 +71,7 @@ class _Call:
                 self.whole = False
             return ("v", len(self.operands) - 1), sample
         if isinstance(value, Slice):
-            known = slice(*(self._part(part) for part in (value.start, value.stop, value.step)))
+            known = slice(*(self.m.known(part) for part in (value.start, value.stop, value.step)))
             return ("c", known), known
         items = items_of(self.m, value)
         if items is None or len(items) > _MOST_ITEMS:
@@ -83,12 +83,6 @@ class _Call:
             return ("c", numbers), numbers
         parts = [self.item(item, name) for item in items]
         return ("t", tuple(part for part, _ in parts)), tuple(sample for _, sample in parts)
-
-    def _part(self, value: Abstract) -> Any:
-        value = self.m.force(value)
-        if not isinstance(value, Known):
-            raise Unsupported("a slice that is not known")
-        return value.obj
 
 
 def _sample(m: Any, value: Array | Scalar) -> Any:

@@ -107,14 +107,14 @@ def call(m: Any, obj: CObject, name: str, args: Args, kwargs: Kwargs) -> Abstrac
     if obj.kind != "_array_converter":
         raise Unsupported(f"method {name} of a {obj.kind}")
     real = obj.parts["real"]
-    named = {key: _known(m, value) for key, value in kwargs.items()}
+    named = {key: m.known(value) for key, value in kwargs.items()}
     if name == "as_arrays" and not args:
         chosen = real.as_arrays(**named)
         arrays = [array if isinstance(one, np.ndarray) else arg
                   for one, array, arg in zip(chosen, obj.parts["arrays"], obj.parts["args"])]
         return Sequence("tuple", arrays)
     if name == "result_type" and len(args) <= 1:
-        return Known(real.result_type(*(_known(m, arg) for arg in args), **named))
+        return Known(real.result_type(*map(m.known, args), **named))
     if name == "wrap" and len(args) == 1:
         value = m.force(args[0])
         wrapped = real.wrap(sample_of(m, value), **named)
@@ -123,13 +123,6 @@ def call(m: Any, obj: CObject, name: str, args: Args, kwargs: Kwargs) -> Abstrac
         if not isinstance(wrapped, np.ndarray):
             return value
     raise Unsupported(f"method {name} of an array converter")
-
-
-def _known(m: Any, value: Abstract) -> Any:
-    value = m.force(value)
-    if not isinstance(value, Known):
-        raise Unsupported("an argument that is not known")
-    return value.obj
 
 
 def broadcast_view(m: Any, array: Array, shape: tuple[Value, ...]) -> Array:

@@ -6,7 +6,6 @@ site) before any abstract value has changed.  Called by the machine's handlers a
 """
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from jitcore.frontend.numpy_elementwise import (
 from jitcore.frontend.numpy_matmul import matmul
 from jitcore.frontend.numpy_store import update
 from jitcore.frontend.protocol import Unsupported
+from jitcore.frontend.samples import no_warnings
 from jitcore.frontend.values import Abstract, Array, Known, Scalar, Sequence
 from jitcore.ir.types import BOOL, is_plain_dtype
 
@@ -110,7 +110,7 @@ def _names() -> dict[str, np.dtype]:
     names = [*_CHARS, *(name for name in np.sctypeDict if isinstance(name, str))]
     names += [f"{order}{np.dtype(c).kind}{np.dtype(c).itemsize}" for c in _CHARS for order in ("", "=", "|", native)]
     found = {}
-    with warnings.catch_warnings(action="error"):
+    with no_warnings():
         for name in names:
             try:
                 found[name] = np.dtype(name)

@@ -148,14 +148,16 @@ def check(func: types.FunctionType, make: Callable[[], Any], *, ulp: int = 0, ca
           native: bool | None = True, kernels: int | None = None) -> jitcore.stats:
     """Compare ``calls`` calls with arguments from ``make()`` (a tuple, or a tuple and a dict in a list).
 
-    ``native``: True asks that every call ran native to its end, False that none did, None does not ask.
+    ``native``: True asks that every call ran native to its end, False that none did, None only that code was compiled.
     ``kernels``: the number of fused loop nests that one call must run.  Returns the accelerated copy's counts.
     """
     plain, fast = fresh_copy(func), jitcore.accelerate(fresh_copy(func))
     for call in range(calls):
         same_call(plain, fast, _arguments(make), _arguments(make), ulp=ulp, where=f"{func.__name__}, call {call}")
     counts = jitcore.stats(fast)
-    if native is not None:
+    if native is None:
+        assert counts.compiles, f"{func.__name__}: {counts}"
+    else:
         assert counts.native_calls == (calls if native else 0), f"{func.__name__}: {counts}"
     if kernels is not None:
         assert counts.kernels == kernels * calls, f"{func.__name__}: {counts}"
