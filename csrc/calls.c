@@ -197,12 +197,12 @@ static int site_build_string(jc_site_call *c)
 /* ---- names ------------------------------------------------------------------------------------ */
 static int site_store_global(jc_site_call *c)
 {
-    return nothing(PyDict_SetItem(PyFunction_GET_GLOBALS(c->func), c->arg, c->ops[0]));
+    return nothing(PyDict_SetItem(jc_function_globals(c->func), c->arg, c->ops[0]));
 }
 
 static int site_delete_global(jc_site_call *c)
 {
-    PyObject *globals = PyFunction_GET_GLOBALS(c->func);
+    PyObject *globals = jc_function_globals(c->func);
     int known = PyDict_Contains(globals, c->arg);
     return known < 0 ? JC_SITE_ERROR : known == 0 ? JC_SITE_LEAVE : nothing(PyDict_DelItem(globals, c->arg));
 }
@@ -215,7 +215,7 @@ static int site_import_name(jc_site_call *c)
         return JC_SITE_LEAVE;
     }
     Py_INCREF(import);
-    PyObject *result = PyObject_CallFunctionObjArgs(import, c->arg, PyFunction_GET_GLOBALS(c->func), Py_None, c->ops[1],
+    PyObject *result = PyObject_CallFunctionObjArgs(import, c->arg, jc_function_globals(c->func), Py_None, c->ops[1],
                                                     c->ops[0], NULL);
     Py_DECREF(import);
     return give(c, result);

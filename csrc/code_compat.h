@@ -136,9 +136,27 @@ static inline int jc_code_handler(PyCodeObject *code, int unit)
 }
 
 /* ---- functions ----------------------------------------------------------------------------------- */
-static inline PyCodeObject *jc_function_code(PyObject *func)    /* [borrowed] */
+/* What a function has, all [borrowed].  CPython's own macros assert that its type is exactly `function`, which that of a
+ * marked one need not be. */
+static inline PyCodeObject *jc_function_code(PyObject *func)
 {
     return (PyCodeObject *)((PyFunctionObject *)func)->func_code;
+}
+static inline PyObject *jc_function_globals(PyObject *func)
+{
+    return ((PyFunctionObject *)func)->func_globals;
+}
+static inline PyObject *jc_function_defaults(PyObject *func)
+{
+    return ((PyFunctionObject *)func)->func_defaults;
+}
+static inline PyObject *jc_function_kwdefaults(PyObject *func)
+{
+    return ((PyFunctionObject *)func)->func_kwdefaults;
+}
+static inline PyObject *jc_function_closure(PyObject *func)
+{
+    return ((PyFunctionObject *)func)->func_closure;
 }
 
 /* What MAKE_FUNCTION makes.  Code and globals [borrowed]; the rest [borrowed] and NULL for none, of the types and the

@@ -217,7 +217,7 @@ static bool bind(const jc_table *t, PyObject *func, PyObject *const *args, size_
         }
     }
     if (n < t->n_args) {
-        PyObject *defaults = PyFunction_GET_DEFAULTS(func);
+        PyObject *defaults = jc_function_defaults(func);
         Py_ssize_t k = defaults != NULL ? PyTuple_GET_SIZE(defaults) : 0;
         for (Py_ssize_t i = n; i < t->n_args; i++) {
             if (slots[i] == NULL) {
@@ -231,7 +231,7 @@ static bool bind(const jc_table *t, PyObject *func, PyObject *const *args, size_
     }
     for (int i = t->n_args; i < t->n_args + t->n_kwonly; i++) {
         if (slots[i] == NULL) {
-            PyObject *defaults = PyFunction_GET_KW_DEFAULTS(func);
+            PyObject *defaults = jc_function_kwdefaults(func);
             if (defaults == NULL || !PyDict_CheckExact(defaults)
                 || (slots[i] = PyDict_GetItemWithError(defaults, jc_code_name(t->code, i))) == NULL) {
                 PyErr_Clear();
@@ -247,7 +247,7 @@ static bool bind(const jc_table *t, PyObject *func, PyObject *const *args, size_
 static PyObject *enter_frame(PyThreadState *ts, jc_flow *flow, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     PyCodeObject *code = flow->table->code;
-    PyObject *defaults = PyFunction_GET_DEFAULTS(flow->func);
+    PyObject *defaults = jc_function_defaults(flow->func);
     Py_INCREF(code);
     Py_XINCREF(defaults);       /* slots were bound to its items, and finalizers run before the exit is done */
     jc_region *first = flow->state.region;

@@ -104,7 +104,7 @@ void jc_frame_copy_free(jc_frame *f)
     if (n == 0) {
         return;
     }
-    PyObject *closure = PyFunction_GET_CLOSURE(jc_frame_func(f));
+    PyObject *closure = jc_function_closure(jc_frame_func(f));
     PyObject **slots = jc_frame_slots(f) + jc_code_nslots(code) - n;
     for (int i = 0; i < n; i++) {
         if (slots[i] == NULL) {

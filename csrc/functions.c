@@ -23,7 +23,7 @@ static PyObject *function_of(PyObject *given, PyObject *own)
 PyObject *jc_cell_of_closure(PyObject *index, PyObject *given, PyObject *own)
 {
     PyObject *func = function_of(given, own);
-    PyObject *closure = func != NULL ? PyFunction_GET_CLOSURE(func) : NULL;
+    PyObject *closure = func != NULL ? jc_function_closure(func) : NULL;
     Py_ssize_t i = func != NULL ? PyLong_AsSsize_t(index) : -1;
     if (i >= 0 && closure != NULL && i < PyTuple_GET_SIZE(closure)) {
         return Py_NewRef(PyTuple_GET_ITEM(closure, i));
@@ -53,7 +53,7 @@ PyObject *jc_make_function(PyObject **items, int n, PyObject *own)
     if (base == NULL) {
         return NULL;
     }
-    PyObject *made = jc_function_make(items[P_CODE], PyFunction_GET_GLOBALS(base), items[P_DEFAULTS],
+    PyObject *made = jc_function_make(items[P_CODE], jc_function_globals(base), items[P_DEFAULTS],
                                       items[P_KWDEFAULTS], items[P_CLOSURE], items[P_ANNOTATIONS]);
     for (int i = JC_FUNCTION_PARTS; made != NULL && i < n; i++) {
         PyCell_Set(items[i], made);
