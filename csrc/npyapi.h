@@ -29,6 +29,7 @@ JC_HIDDEN PyObject *jc_box_np(int typenum, const void *data);
 JC_HIDDEN void jc_reports_clear(void);
 JC_HIDDEN int jc_reports_test(void);
 JC_HIDDEN int jc_raised(void);
+JC_HIDDEN int64_t jc_buffer_items(void);
 
 /* ---- pool.c -------------------------------------------------------------------------------------- */
 /* Arrays of at least this many bytes take their memory from the pool. */

@@ -13,11 +13,18 @@
 
 enum { DIVIDE = 1, OVERFLOW_ = 2, UNDERFLOW_ = 4, INVALID = 8 };
 
+/* What is asked of an errstate: the kinds that are not 'ignore', and elements in a buffer of NumPy's iterator
+ * (np.setbufsize). */
+typedef struct {
+    int mask;
+    long buffer;
+} settings;
+
 static PyObject *errstate_var;      /* numpy._core.umath._extobj_contextvar */
 static PyObject *errstate_read;     /* () -> {'divide': 'warn', ...}, a C function */
 static PyObject *default_state;     /* the capsule of a context in which nothing was set */
 static PyObject *known_state;       /* the last other capsule asked about */
-static int default_mask, known_mask;
+static settings default_settings, known_settings;
 
 #ifdef JC_SSE
 /* Flags of the SSE unit and of the x87 unit (bit positions agree): invalid 1, zero divide 4, overflow 8,
@@ -64,8 +71,8 @@ void jc_reports_clear(void)
 #endif
 }
 
-/* The kinds of the errstate in force that are not 'ignore'; -1 with an exception set. */
-static int read_mask(void)
+/* The settings in force; -1 with an exception set. */
+static int read_settings(settings *found)
 {
     static const struct { const char *name; int bit; } kinds[] = {
         {"divide", DIVIDE}, {"over", OVERFLOW_}, {"under", UNDERFLOW_}, {"invalid", INVALID},
@@ -81,43 +88,63 @@ static int read_mask(void)
         }
         mask |= PyUnicode_CompareWithASCIIString(kind, "ignore") != 0 ? kinds[i].bit : 0;
     }
-    int done = state != NULL ? mask : -1;
+    PyObject *items = state != NULL ? PyDict_GetItemString(state, "bufsize") : NULL;
+    long buffer = items != NULL && PyLong_Check(items) ? PyLong_AsLong(items) : -1;
     Py_XDECREF(state);
-    return done;
+    if (buffer < 0) {
+        if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_TypeError, "numpy.getbufsize gives something unknown");
+        }
+        return -1;
+    }
+    *found = (settings){mask, buffer};
+    return 0;
 }
 
-static int mask_in_force(void)
+/* The settings in force; NULL with an exception set. */
+static const settings *in_force(void)
 {
     PyObject *state;
     if (PyContextVar_Get(errstate_var, NULL, &state) < 0 || state == NULL) {
-        return -1;
+        return NULL;
     }
     if (state == default_state) {
         Py_DECREF(state);
-        return default_mask;
+        return &default_settings;
     }
     if (state != known_state) {
-        int mask = read_mask();
-        if (mask < 0) {
+        settings now;
+        if (read_settings(&now) < 0) {
             Py_DECREF(state);
-            return -1;
+            return NULL;
         }
-        known_mask = mask;
+        known_settings = now;
         Py_XSETREF(known_state, Py_NewRef(state));
     }
     Py_DECREF(state);
-    return known_mask;
+    return &known_settings;
 }
 
 /* No exception is set when native code runs. */
 static int test_flags(int flags)
 {
-    int mask = mask_in_force();
-    if (mask < 0) {             /* cannot tell: the interpreter will */
+    const settings *now = in_force();
+    if (now == NULL) {          /* cannot tell: the interpreter will */
         PyErr_Clear();
-        mask = DIVIDE | OVERFLOW_ | UNDERFLOW_ | INVALID;
+        return flags;
     }
-    return flags & mask;
+    return flags & now->mask;
+}
+
+/* Elements in a buffer of NumPy's iterator; 0 where that cannot be told. */
+int64_t jc_buffer_items(void)
+{
+    const settings *now = in_force();
+    if (now == NULL) {
+        PyErr_Clear();
+        return 0;
+    }
+    return now->buffer;
 }
 
 /* After a kernel: 0 when NumPy would have nothing to report, otherwise the bits of the set flags that count. */
@@ -141,7 +168,7 @@ int jc_raised(void)
 int jc_reports_symbols(PyObject *dict)
 {
     static const jc_symbol table[] = {
-        {"jc_raised", (void *)jc_raised},
+        {"jc_raised", (void *)jc_raised}, {"jc_buffer_items", (void *)jc_buffer_items},
         {"jc_reports_clear", (void *)jc_reports_clear}, {"jc_reports_test", (void *)jc_reports_test}, {NULL, NULL},
     };
     return jc_symbols_put(dict, table);
@@ -157,8 +184,8 @@ int jc_reports_init(PyObject *module)
         Py_XSETREF(errstate_read, PyObject_GetAttrString(umath, "_get_extobj_dict"));
         if (errstate_var != NULL && errstate_read != NULL && PyContext_Enter(fresh) == 0) {
             done = PyContextVar_Get(errstate_var, NULL, &default_state);
-            default_mask = done == 0 && default_state != NULL ? read_mask() : -1;
-            done = PyContext_Exit(fresh) < 0 || default_mask < 0 ? -1 : done;
+            done = done < 0 || default_state == NULL ? -1 : read_settings(&default_settings);
+            done = PyContext_Exit(fresh) < 0 ? -1 : done;
         }
     }
     Py_XDECREF(umath);

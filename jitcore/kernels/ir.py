@@ -63,7 +63,8 @@ class Reduction:
 
     ``dtype`` is the dtype that is accumulated in (``arg`` is of it already).  ``initial`` is the
     start, a scalar, or ``None``.  ``value`` is the result: a scalar if no axis is left, else an array.
-    ``chunk`` elements at a time are summed pairwise and these sums one by one, 0 for no such bound.
+    ``buffered``: NumPy's iterator converts the elements, a buffer at a time; each is summed pairwise, these sums one
+    by one.
     """
 
     value: Value
@@ -76,7 +77,7 @@ class Reduction:
     initial: Value | None
     exit: int | None
     line: int = 0
-    chunk: int = 0
+    buffered: bool = False
     quiet: int = 0
 
 
@@ -137,7 +138,7 @@ class Kernel:
         for r in self.reductions:
             start = f" from {r.initial!r}" if r.initial is not None else ""
             keep = " keepdims" if r.keepdims else ""
-            keep += f" by {r.chunk}" if r.chunk else ""
+            keep += " buffered" if r.buffered else ""
             text.append(f"  {r.value!r}: {r.value.type} = {r.op}.{r.sig} of e{r.arg} over axes {r.axes}{keep}{start}"
                         f"{_tail(r.exit, r.line, r.quiet)}")
         return "\n".join(text)

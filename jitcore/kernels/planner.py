@@ -22,7 +22,7 @@ from jitcore.ir.graph import Graph, Node, Value
 from jitcore.ir.opcodes import EFFECTS, OPCODES
 from jitcore.ir.types import ArrayType
 from jitcore.kernels.ir import Instr, Kernel, Output, Plan, Reduction, Step, Store
-from jitcore.kernels.reductions import MOST, axes_of, chunk_of, is_native, loop_dtype
+from jitcore.kernels.reductions import MOST, axes_of, is_buffered, is_native, loop_dtype
 from jitcore.ops.builder import FLOATS, canonical
 
 FUSABLE = frozenset({"ew", "cast", "splat", "iota", "copy"})
@@ -254,7 +254,7 @@ class _Attempt:
                 kernel.reductions.append(Reduction(
                     result, arg, node.attrs["op"], node.attrs["sig"], dtype, axes_of(node),
                     bool(node.attrs["keepdims"]), node.operands[1] if len(node.operands) > 1 else None,
-                    node.exit, node.line, chunk_of(node), node.attrs.get("quiet", 0)))
+                    node.exit, node.line, is_buffered(node), node.attrs.get("quiet", 0)))
                 kernel.exit = node.exit if kernel.exit is None else kernel.exit
             else:
                 arg = maker.value(result)
@@ -317,9 +317,9 @@ class _Attempt:
         return own + sum(self._cost(operand, seen) for operand in value.node.operands)
 
 
-def _walk(node: Node) -> tuple[tuple[int, ...], int]:
+def _walk(node: Node) -> tuple[tuple[int, ...], bool]:
     """What reductions of one kernel have in common: the axes, and how elements are gathered."""
-    return axes_of(node), chunk_of(node)
+    return axes_of(node), is_buffered(node)
 
 
 def _dynamic(key: Key) -> bool:

@@ -5,14 +5,10 @@ Read by ``planner`` and by the back ends.
 """
 from __future__ import annotations
 
-import numpy as np
-
 from jitcore.ir.graph import Node, Value
 from jitcore.ir.types import ArrayType, ScalarType
 from jitcore.ops.builder import FLOATS, INTS, canonical
 
-#: Elements in a buffer of NumPy's iterator, unless ``np.setbufsize`` was called.
-BUFFER = 8192
 #: Reductions in one kernel, at most.
 MOST = 8
 
@@ -57,14 +53,14 @@ def _converts(node: Node, have: str, want: str) -> bool:
     type = node.operands[0].type
     assert isinstance(type, ArrayType)
     return (have in INTS + FLOATS + "?" and node.attrs["op"] in ("add", "multiply")
-            and len(axes_of(node)) == type.ndim and np.getbufsize() == BUFFER)
+            and len(axes_of(node)) == type.ndim)
 
 
-def chunk_of(node: Node) -> int:
-    """``Reduction.chunk`` of a native node."""
+def is_buffered(node: Node) -> bool:
+    """``Reduction.buffered`` of a native node."""
     type, want = node.operands[0].type, loop_dtype(node)
     assert isinstance(type, ArrayType)
-    return BUFFER if want in FLOATS and canonical(type.dtype.char) != want else 0
+    return want in FLOATS and canonical(type.dtype.char) != want
 
 
 def is_native(node: Node) -> bool:

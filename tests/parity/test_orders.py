@@ -1,10 +1,12 @@
-"""Memory order of results: ufuncs, copies and conversions each have NumPy's own rule."""
+"""Orders: in memory, where ufuncs, copies and conversions each have NumPy's own rule, and of additions."""
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from .compare import check
+import jitcore
+
+from .compare import check, fresh_copy, same
 
 B = np.arange(24.0).reshape(4, 6)
 CUBE = np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1)
@@ -39,3 +41,23 @@ def like(a):
 def test_orders(func):
     native = sum(check(func, lambda a=a: (a,), native=None).native_calls for a in INPUTS)
     assert native > 0
+
+
+def converted(x):
+    return x.sum(dtype=np.float32), np.add.reduce(x * 3.0, dtype=np.float32)
+
+
+def test_buffers_of_other_sizes():
+    """Where NumPy converts elements in buffers, ``np.setbufsize`` decides in which order they are added."""
+    plain, fast = fresh_copy(converted), jitcore.accelerate(fresh_copy(converted))
+    x = np.random.default_rng(0).integers(-10**9, 10**9, 40_001)
+    before, seen = np.getbufsize(), set()
+    try:
+        for size in (before, 16, 160, 20_000, before):
+            np.setbufsize(size)
+            want, have = plain(x), fast(x)
+            same(want, have)
+            seen.add(want)
+    finally:
+        np.setbufsize(before)
+    assert len(seen) > 2 and jitcore.stats(fast).native_calls == 5

@@ -42,6 +42,7 @@ _HELPERS: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
     "jc_reports_clear": (VOID, ()),
     "jc_reports_test": (I32, ()),
     "jc_raised": (I32, ()),
+    "jc_buffer_items": (I64, ()),
     "jc_gather": (PTR, (PTR, I64, I64, PTR, PTR, I64, I64, PTR)),
     "jc_blocks": (I32, (PTR, PTR, I64, PTR, I64)),
     "jc_sort_axes": (VOID, (I64, PTR, PTR, I64, PTR)),

@@ -43,6 +43,10 @@ class Reductions:
         self.frame, self.kernel, self.total, self.exit = frame, kernel, total, exit
         self.results: list[Arr | ir.Value] = []     # an array, or the address of a scalar
         self.counts: list[ir.Value] = []
+        self.buffer: ir.Value = i64(0)
+        if kernel.reductions[0].buffered:       # all of a kernel are, or none is
+            self.buffer = frame.helper("jc_buffer_items")
+            frame.leave_if(frame.b.icmp_signed("==", self.buffer, i64(0)), exit)
         for r in kernel.reductions:
             self._prepare(r)
 
@@ -87,7 +91,7 @@ class Reductions:
         backward = kernel.layout == "F" and nd > 1
         mask = sum(1 << (nd - 1 - axis if backward else axis) for axis in kernel.reductions[0].axes)
         return frame.helper("jc_reduce", fill, state, i64(n), reducers, outs, i64(nd), dims, i64(mask),
-                            i64(kernel.reductions[0].chunk))
+                            self.buffer)
 
     def may_report(self) -> bool:
         """Whether NumPy might report something about the reductions themselves."""
