@@ -93,9 +93,11 @@ def power(m: Kit, x: Num, y: Num) -> Num:
     # Zero and infinity: inf or 0, the inf of zero from a division.
     negative = y < 0.0
     up = (zero & negative) | (infinite & (y > 0.0))
-    # Of the numbers themselves, so that the compiler cannot do it beforehand, without the flags.
-    pole = 1.0 / (zero & negative & (y > -infinity)).pick(size, 1.0)
-    result = number.pick(result, up.pick(infinity, 0.0) * (zero & negative & (y > -infinity)).pick(pole, 1.0))
+    # Of the numbers themselves, so that the compiler cannot do it beforehand, without the flags.  The other divisor is
+    # not 1: LLVM takes operations with their neutral element out of a choice, and divides in every lane.
+    divided = zero & negative & (y > -infinity)
+    pole = 1.0 / divided.pick(size, 2.0)
+    result = number.pick(result, up.pick(infinity, 0.0) * divided.pick(pole, 1.0))
     sign = m.sign_bit(x)
     result = odd.pick(m.flip(result, sign), result)
     result = m.sqrt(undefined.pick(x, 1.0)) * undefined.pick(1.0, result)
