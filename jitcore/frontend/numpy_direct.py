@@ -23,7 +23,7 @@ from jitcore.frontend.protocol import Unsupported
 from jitcore.frontend.samples import no_warnings
 from jitcore.frontend.values import Abstract, Array, Known, Opaque, Scalar, Sequence, Slice, is_number
 from jitcore.ir.graph import Value
-from jitcore.ir.types import COMPILED_DTYPES, INT, OBJECT, Type, array, parse_type, strong
+from jitcore.ir.types import COMPILED_DTYPES, INT, OBJECT, Type, array, is_plain_dtype, parse_type, strong
 
 Args = list[Abstract]
 Kwargs = dict[str, Abstract]
@@ -230,7 +230,7 @@ def _several(m: Any, found: Any, make: Callable[[Type], Value]) -> Abstract:
 def as_array(m: Any, obj: Value, sample: np.ndarray, ordered: bool | None) -> Array:
     """The array that an object is, if it is one of the dtype and rank of ``sample``.  ``ordered``: its memory order
     is expected to be that of the sample; None: nothing is known of it, it may be a view."""
-    if sample.dtype.char not in COMPILED_DTYPES or sample.dtype.char in "qQ":
+    if sample.dtype.char not in COMPILED_DTYPES or sample.dtype.char in "qQ" or not is_plain_dtype(sample.dtype):
         raise Unsupported(f"a result of dtype {sample.dtype}")
     ndim = sample.ndim
     if ndim <= 1 and (ordered is not None or ndim == 0):

@@ -52,7 +52,7 @@ def on_miss(func: FunctionType, code: CodeType, unit: int, locals: tuple[object,
         record.opaque |= misses.functions_made_anew(known, snapshot)
         snapshot.opaque = frozenset(record.opaque | codes_apart(record))
         varying = record.varying.setdefault(unit, set())
-        varying |= misses.texts_that_vary(known, snapshot)
+        varying |= misses.sources_that_vary(known, snapshot)
         snapshot.varying = frozenset(varying)
         try:
             with signals.put_off():

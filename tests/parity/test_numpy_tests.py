@@ -298,6 +298,17 @@ def test_dtypes_by_name(dtype):
     check(named, lambda: (np.arange(3.0), dtype), native=None)
 
 
+@pytest.mark.parametrize("made", [
+    "np.arange(6, dtype='>i4').reshape(2, 3)", "np.zeros(6, dtype='>i4')", "np.full(3, 2, dtype='>f8')",
+    "np.array([1, 2], dtype='>i2')", "np.linspace(0, 1, 5, dtype='>f8')", "np.concatenate((x, x), dtype='>f8')",
+    "np.frombuffer(bytes(16), '>f8')", "x.astype('>f8')", "x.view('>i8')",
+    "np.empty_like(x, dtype='>f8').clip(3, 3)", "np.arange(3, dtype=np.dtype('i4', metadata={'a': 1}))"])
+def test_arrays_of_swapped_bytes_are_made(made):
+    scope = {"np": np}
+    exec(f"def f(x):\n    y = x * 2 + x\n    return y, {made} * 2, y + 1", scope)
+    check(scope["f"], lambda: (np.arange(3.0),), native=None)
+
+
 def test_compiling_shows_no_warning_again():
     """What is shown once a place is forgotten when somebody touches the filters."""
     def f(x):
