@@ -136,6 +136,10 @@ def changed(m: Any, function: Callable[..., Any], position: int, args: Args, kwa
             strict: bool = False, key: str = "") -> Array:
     """``function(*args, **kwargs)``, which changes the array at ``position`` (or given by the keyword ``key``) and
     nothing else: done on a copy, whose elements are then stored.  Gives the array."""
+    if not key and position >= len(args):
+        key = names.split()[position].strip("!-")
+    if key and key not in kwargs:
+        raise Unsupported(f"{_name(function)} without {key}")
     target = m.force(kwargs[key] if key else args[position])
     if not isinstance(target, Array) or target.readonly:
         raise Unsupported(f"{_name(function)} of something that is no array, or read-only")

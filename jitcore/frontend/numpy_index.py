@@ -223,8 +223,8 @@ def _flat_index(m: Any, index: Abstract, stored: bool) -> Abstract:
     elif items is not None:
         known = bool(items) if getattr(index, "kind", "") == "list" else not (items or stored)
     elif isinstance(index, Known):
-        known = (isinstance(index.obj, (int, np.integer)) and type(index.obj) is not bool
-                 or index.obj is ... and not stored)
+        known = not stored if index.obj is ... else (
+            isinstance(index.obj, (int, np.integer)) and type(index.obj) is not bool)
     else:
         known = isinstance(index, Slice) or (isinstance(index, Scalar) and index.type.dtype.kind in "iu")
     if not known:
