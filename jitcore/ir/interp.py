@@ -358,7 +358,8 @@ def _extent(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context
 
 
 def _filled(template: tuple[Any, ...], operands: Sequence[Any]) -> list[Any]:
-    return [operands[item] if kind == "v" else tuple(_filled(item, operands)) if kind == "t" else item
+    made = {"t": tuple, "l": list}
+    return [operands[item] if kind == "v" else made[kind](_filled(item, operands)) if kind in made else item
             for kind, item in template]
 
 

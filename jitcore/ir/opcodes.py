@@ -105,8 +105,8 @@ _TABLE = (
            " it is one.", (), "must"),
     # -- generic -----------------------------------------------------------------------------
     Opcode("call", "Calls a known C function that runs no Python code.  attr callee: index into Graph.objects;"
-           " attr template: the argument tuple, where ('v', k) is operand k boxed, ('c', obj) a constant and ('t',"
-           " items) a tuple of such;"
+           " attr template: the argument tuple, where ('v', k) is operand k boxed, ('c', obj) a constant, ('t',"
+           " items) a tuple of such and ('l', items) a list;"
            " attr kwnames: names of the trailing ones.  An array or scalar result type is checked; exits if it"
            " differs or if the call raises (nothing may have happened then).  With attr strict (True) what NumPy would"
            " report (underflow where that is asked for) counts as raising.", ("callee", "template", "kwnames"),

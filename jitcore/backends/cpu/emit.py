@@ -35,6 +35,7 @@ _HELPERS: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
     "jc_is_array": (I32, (PTR, I32, I32, I32)),
     "jc_extent": (I64, (PTR, I32, I32)),
     "jc_tuple": (PTR, (I64, PTR)),
+    "jc_list_of": (PTR, (I64, PTR)),
     "jc_incref": (VOID, (PTR,)),
     "jc_decref": (VOID, (PTR,)),
     "jc_poll": (I32, ()),

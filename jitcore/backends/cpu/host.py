@@ -356,9 +356,9 @@ class Host:
         frame = self.frame
         items: list[Value | ir.Value] = []
         for kind, item in template:
-            if kind == "t":
+            if kind in "tl":
                 parts = [self._boxed(part) if isinstance(part, Value) else part for part in self._filled(node, item)]
-                made = frame.helper("jc_tuple", i64(len(parts)), frame.words(parts))
+                made = frame.helper("jc_tuple" if kind == "t" else "jc_list_of", i64(len(parts)), frame.words(parts))
                 frame.adopt(made, node.exit or 0)
                 items.append(made)
             else:
