@@ -147,6 +147,17 @@ def volatile_load(b: ir.IRBuilder, pointer: ir.Value, kind: ir.Type) -> ir.Value
     return load
 
 
+class _VolatileStore(ir.instructions.Instruction):
+    def descr(self, buf: list[str]) -> None:
+        value, pointer = self.operands
+        buf.append(f"store volatile {value.type} {value.get_reference()}, ptr {pointer.get_reference()}\n")
+
+
+def volatile_store(b: ir.IRBuilder, value: ir.Value, pointer: ir.Value) -> None:
+    """A store of its own, that is not made one with others."""
+    b._insert(_VolatileStore(b.block, ir.VoidType(), "store", [value, pointer]))
+
+
 def word(b: ir.IRBuilder, base: ir.Value, index: int) -> ir.Value:
     """The address of 64-bit word ``index``."""
     if index == 0:
