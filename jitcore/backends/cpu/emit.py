@@ -125,6 +125,14 @@ class Unit:
         self.symbols[name] = address
         return ir.Function(self.module, type, name)
 
+    def unrolled(self, times: int) -> ir.values.MDValue:
+        """For the branch back of a loop of which LLVM is to do some trips at a time."""
+        module = self.module
+        asked = module.add_metadata(["llvm.loop.unroll.count", i32(times)])
+        loop = ir.values.MDValue(module, [], str(len(module.metadata)))
+        loop.operands = (loop, asked)
+        return loop
+
     def pointer(self, obj: object) -> ir.Value:
         """The address of a Python object, which is kept alive."""
         self.keepalive.append(obj)
