@@ -7,6 +7,8 @@ import sys
 import numpy as np
 import pytest
 
+from jitcore.backends.cpu import checks
+
 from .harness import BOOL, COMPLEX, FLOAT, INT, Maker, array, strong
 
 
@@ -50,7 +52,9 @@ def test_checks() -> None:
 
 @pytest.mark.parametrize("dtype", ["e", "f", "d", "F", "D"])
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 7])
-def test_finite_numbers(dtype: str, number: int) -> None:
+@pytest.mark.parametrize("fma", [checks.has_fma(), False])
+def test_finite_numbers(dtype: str, number: int, fma: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "has_fma", lambda: fma)
     kind = np.dtype(dtype).type
     usual = [kind(x) for x in (0.0, -2.5, 1e-7, 3.0, -0.0, 1.0, 0.25)][:number]
     m = Maker(*usual)
