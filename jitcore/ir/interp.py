@@ -157,8 +157,7 @@ def _check(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context:
 
 
 def _finite(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
-    if not all(np.isfinite(operands)):
-        raise TakesExit
+    return bool(np.all(np.isfinite(operands)))
 
 
 def _asks_under(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:

@@ -41,8 +41,8 @@ _TABLE = (
     Opcode("same", "Exits unless two ints are equal.", (), "must"),
     Opcode("wrap", "operands index, length: the index counted from the front; exits out of range.", (), "must"),
     Opcode("check", "Exits unless the bool (weak) operand is true.", (), "must"),
-    Opcode("finite", "Exits unless all operands, float or complex scalars, are finite; may exit where their sum"
-           " overflows.", (), "must"),
+    Opcode("finite", "Whether all operands, float or complex scalars, are finite; may say no where their sum or a"
+           " product of them overflows."),
     Opcode("asks_under", "Whether the errstate in force asks for reports of underflow: the same all through a region."),
     Opcode("poll", "On a loop's way back: exits when the interpreter has to serve a signal or a pending call.",
            (), "must", False),
@@ -71,7 +71,9 @@ _TABLE = (
     Opcode("copy", "A new array with the operand's elements in memory order attr order ('C', 'F', 'K').", ("order",)),
     Opcode("writable", "Exits unless the array (for a view, the array that it is taken from) may be written to.", (),
            "must"),
-    Opcode("store", "operands array, value (scalar), one wrapped index an axis: writes an element.", (), "no", False),
+    Opcode("store", "operands array, value (scalar), one wrapped index an axis: writes an element."
+           "  attr back (True): the number that was there; such stores are not made one wide one, so that the numbers"
+           " are not read as one either, which waits for the narrow stores of the trip before.", (), "no", False),
     Opcode("assign", "operands target (array), value: writes a scalar or the elements of an array, broadcast, into all"
            " of the target, as if the value had been complete before.  Exits, with nothing written, where elements of"
            " the target may share memory (its axes do not lie one inside another), and where NumPy copies one axis in"

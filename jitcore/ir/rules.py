@@ -168,7 +168,7 @@ def _check(node: Node, graph: Graph) -> None:
 def _finite(node: Node, graph: Graph) -> None:
     for value in node.operands:
         _i5(_scalar(value).dtype.kind in "fc", f"{value!r} is {value.type}, not a float or complex number")
-    _result(node, None)
+    _result(node, BOOL)
 
 
 def _asks_under(node: Node, graph: Graph) -> None:

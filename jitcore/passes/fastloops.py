@@ -24,7 +24,7 @@ from jitcore.passes.drift import Motion, never_negative
 from jitcore.passes.gates import Gate
 from jitcore.passes.loops import Copy, Loop, Repair, goto, innermost, jump, redirect
 from jitcore.passes.spread import Spread
-from jitcore.passes.undo import Undo, worth
+from jitcore.passes.undo import Undo, finite, worth
 
 #: Nodes that a loop may have at most, and how many for each test that is saved.
 MOST_NODES, NODES_A_TEST = 500, 60
@@ -196,7 +196,7 @@ class _Version:
             if len(put_off) == 1 and put_off[0] is not None and put_off[0].result in sinks:
                 self._own_look(put_off[0])          # costs no more, and infinities that are no report stay here
             elif sinks:
-                self.graph.add(into, "finite", tuple(sinks), None, exit=self.retry, line=line)
+                self.graph.add(into, "check", (finite(self.graph, into, sinks, line),), exit=self.retry, line=line)
             sinks.clear()
             put_off.clear()
 

@@ -117,7 +117,7 @@ def test_reports_are_looked_for_where_values_end_up():
     fast = text[text.index("asks_under"):]
     assert fast.count("ew.") == 6 and fast.count("finite") == 1
     (line,) = (line for line in fast.splitlines() if "finite" in line)
-    assert line.count("%") == 2         # an infinite divisor would not show in the quotient
+    assert line.count("%") == 3         # its result and two sums: an infinite divisor would not show in the quotient
     assert "goto to=b1" in text
 
 

@@ -127,6 +127,14 @@ class Unit:
         self.symbols[name] = address
         return ir.Function(self.module, type, name)
 
+    def unrolled(self, times: int) -> ir.values.MDValue:
+        """For the branch back of a loop of which LLVM is to do some trips at a time."""
+        module = self.module
+        asked = module.add_metadata(["llvm.loop.unroll.count", i32(times)])
+        loop = ir.values.MDValue(module, [], str(len(module.metadata)))
+        loop.operands = (loop, asked)
+        return loop
+
     def pointer(self, obj: object) -> ir.Value:
         """The address of a Python object, which is kept alive."""
         self.keepalive.append(obj)
@@ -147,6 +155,17 @@ def volatile_load(b: ir.IRBuilder, pointer: ir.Value, kind: ir.Type) -> ir.Value
     load = _VolatileLoad(b.block, kind, "load", [pointer])
     b._insert(load)
     return load
+
+
+class _VolatileStore(ir.instructions.Instruction):
+    def descr(self, buf: list[str]) -> None:
+        value, pointer = self.operands
+        buf.append(f"store volatile {value.type} {value.get_reference()}, ptr {pointer.get_reference()}\n")
+
+
+def volatile_store(b: ir.IRBuilder, value: ir.Value, pointer: ir.Value) -> None:
+    """A store of its own, that is not made one with others."""
+    b._insert(_VolatileStore(b.block, ir.VoidType(), "store", [value, pointer]))
 
 
 def word(b: ir.IRBuilder, base: ir.Value, index: int) -> ir.Value:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
+from functools import reduce as fold
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from llvmlite import ir
 
 from jitcore import _core
 from jitcore.backends.cpu.checks import not_finite
-from jitcore.backends.cpu.emit import I32, I64, PTR, advance, element, i32, i64, volatile_load, word
+from jitcore.backends.cpu.emit import I32, I64, PTR, advance, element, i32, i64, volatile_load, volatile_store, word
 from jitcore.backends.cpu.frame import FLAGS, STRIDES, Arr, Frame
 from jitcore.backends.cpu.lists import Lists
 from jitcore.backends.cpu.loops import Unsupported, call_loop, emit_cast, lowering_of, parts_of
@@ -203,10 +204,10 @@ class Host:
     def _do_check(self, node: Node) -> None:
         self.frame.checks.fail(self.frame.b.not_(self.frame.number(node.operands[0]).raw), node.exit or 0)
 
-    def _do_finite(self, node: Node) -> None:
-        s = self.frame.scalar
-        for condition in not_finite(s, [p for x in self._numbers(node) for p in parts_of(s, x)]):
-            self.frame.checks.fail(condition, node.exit or 0)
+    def _do_finite(self, node: Node) -> Scalar:
+        b, s = self.frame.b, self.frame.scalar
+        odd = not_finite(s, [p for x in self._numbers(node) for p in parts_of(s, x)])
+        return Scalar("?", b.not_(fold(b.or_, odd)))
 
     def _do_asks_under(self, node: Node) -> Scalar:
         b = self.frame.b
@@ -267,8 +268,12 @@ class Host:
         frame.leave_if(b.icmp_unsigned("!=", allowed, i32(_WRITEABLE)), node.exit or 0)
 
     def _do_store(self, node: Node) -> None:
-        arr = self.frame.array(node.operands[0])
-        self.frame.scalar.store(self.frame.number(node.operands[1]), self._address(arr, list(node.operands[2:])))
+        arr, value = self.frame.array(node.operands[0]), self.frame.number(node.operands[1])
+        address = self._address(arr, list(node.operands[2:]))
+        if node.attrs.get("back"):
+            volatile_store(self.frame.b, value.raw, address)
+        else:
+            self.frame.scalar.store(value, address)
 
     def _do_point(self, node: Node) -> None:
         self.frame.fallback = node.exit or 0
