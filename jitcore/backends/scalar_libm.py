@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import math
 import os
 from functools import cache, lru_cache
 
@@ -39,10 +40,10 @@ _ISAS = (("d", "avx2", 32), ("e", "avx512f", 64))
 #: The oldest glibc whose ``pow`` says how far it is off: 0.511 units in the last place, and 0.033 more as the logarithm
 #: of the result grows to the largest.  That makes less than 0.515 for squares of these numbers (their bits).
 _EXACT_POW = (2, 28)
-_SQUARED_LOW, _SQUARED_HIGH = (1023 - 60) << 52, (1023 + 60) << 52
-#: How far, in units of the last place, a square may be from its product so that ``pow`` cannot give another number:
-#: less than 1 - 0.515.
-_CLOSE = 31 / 64
+_SQUARE_LOW, _SQUARE_HIGH = (1023 - 120) << 52, (1023 + 120) << 52
+#: A product's error of 31/64 units of the last place or more, times this, is half a unit or more.  A square that is less far
+#: from its product, less than 1 - 0.515, cannot have another ``pow``.
+_BEYOND = math.nextafter(32 / 31, 2)
 
 
 @lru_cache(maxsize=1)
@@ -211,8 +212,9 @@ class LibmHook:
     def _square(self) -> ir.Function:
         """``pow(x, 2.0)``, which calls the library only if rounding might have gone either way.
 
-        The product ``x * x`` is the square correctly rounded, and an FMA gives its error exactly.  Inlined.  Raises no
-        flag that the library's would not: what is out of range is not multiplied.
+        The product ``x * x`` is the square correctly rounded, and an FMA gives its error exactly; the product and
+        ``_BEYOND`` times its error round to the product where the error is small.  Inlined.  May raise flags that the
+        library's would not: no flag is read behind code for single numbers, and kernels take flags for a hint only.
         """
         known = self.module.globals.get("jc.square")
         if known is not None:
@@ -222,16 +224,11 @@ class LibmHook:
         x, = function.args
         entry, done, call = (function.append_basic_block(n) for n in ("entry", "done", "call"))
         b = ir.IRBuilder(entry)
-        size = b.and_(b.bitcast(x, word), ir.Constant(word, (1 << 63) - 1))
-        inside = b.icmp_unsigned("<", b.sub(size, ir.Constant(word, _SQUARED_LOW)),
-                                 ir.Constant(word, _SQUARED_HIGH - _SQUARED_LOW))
-        safe = b.select(inside, x, ir.Constant(double, 1.0))
-        near = b.fmul(safe, safe)
-        rest = b.bitcast(b.and_(b.bitcast(b.fma(safe, safe, b.fneg(near)), word), ir.Constant(word, (1 << 63) - 1)),
-                         double)
-        power = b.bitcast(b.and_(b.bitcast(near, word), ir.Constant(word, 0x7FF << 52)), double)
-        sure = b.fcmp_ordered("<=", rest, b.fmul(power, ir.Constant(double, _CLOSE * 2.0**-52)))
-        b.cbranch(b.and_(inside, sure), done, call)
+        near = b.fmul(x, x)
+        moved = b.fma(b.fma(x, x, b.fneg(near)), ir.Constant(double, _BEYOND), near)
+        size = b.sub(b.bitcast(near, word), ir.Constant(word, _SQUARE_LOW))
+        inside = b.icmp_unsigned("<=", size, ir.Constant(word, _SQUARE_HIGH - _SQUARE_LOW))
+        b.cbranch(b.and_(inside, b.fcmp_ordered("==", moved, near)), done, call).set_weights([2000, 1])
         b.position_at_end(done)
         b.ret(near)
         b.position_at_end(call)
