@@ -178,12 +178,22 @@ def entry_alloca(function: ir.Function, kind: ir.Type, count: int, name: str = "
     return slot
 
 
+def _plain(module: ir.Module, name: str) -> ir.MDValue:
+    """What tells LLVM to leave a loop as it is.  Such a node has itself as its first operand."""
+    hints = (module.add_metadata(["llvm.loop.vectorize.enable", ir.Constant(ir.IntType(1), 0)]),
+             module.add_metadata(["llvm.loop.unroll.disable"]))
+    found = module.add_metadata([name])
+    found.operands = (found, *hints)
+    return found
+
+
 @contextmanager
-def counted_loop(b: ir.IRBuilder, n: ir.Value, name: str
+def counted_loop(b: ir.IRBuilder, n: ir.Value, name: str, few: bool = False
                  ) -> Iterator[tuple[ir.Value, Callable[[ir.Value], None]]]:
     """A loop over ``0 <= i < n``, nothing if ``n <= 0``; gives ``i`` and a function that notes an ``i1`` to be
     gathered with "or" over the loop.  Afterwards ``b`` stands behind the loop, and what was gathered is
-    ``b.block.gathered`` (``None`` if nothing was noted)."""
+    ``b.block.gathered`` (``None`` if nothing was noted).  ``few``: there are so few trips that other forms of the loop,
+    for many, only cost time."""
     before = b.block
     loop, done = b.append_basic_block(name), b.append_basic_block(name + ".done")
     b.cbranch(b.icmp_signed(">", n, i64(0)), loop, done)
@@ -200,7 +210,9 @@ def counted_loop(b: ir.IRBuilder, n: ir.Value, name: str
     i.add_incoming(following, b.block)
     bits.add_incoming(i32(0), before)
     bits.add_incoming(after, b.block)
-    b.cbranch(b.icmp_signed("<", following, n), loop, done)
+    again = b.cbranch(b.icmp_signed("<", following, n), loop, done)
+    if few:
+        again.set_metadata("llvm.loop", _plain(b.module, f"{b.function.name}.{loop.name}"))
     last = b.block
     b.position_at_end(done)
     gathered = b.phi(I32, "gathered")
