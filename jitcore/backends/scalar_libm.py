@@ -223,7 +223,8 @@ class LibmHook:
         """``pow(x, 2.0)``, which calls the library only if rounding might have gone either way.
 
         The product ``x * x`` is the square correctly rounded, and an FMA gives its error exactly; the product and a
-        little more than 1/2c times its error round to the product where the error is less than c.  Inlined.  May raise
+        little more than 1/2c times its error round to the product only where the error is at most c.  Bits are
+        compared, since a comparison of floats takes longer to decide a jump.  Inlined.  May raise
         flags that the library's would not: no flag is read behind code for single numbers, and kernels take flags for
         a hint only.
         """
@@ -236,12 +237,13 @@ class LibmHook:
         entry, done = function.append_basic_block("entry"), function.append_basic_block("done")
         b = ir.IRBuilder(entry)
         near = b.fmul(x, x)
-        error, size = b.fma(x, x, b.fneg(near)), b.lshr(b.bitcast(near, word), ir.Constant(word, 52))
+        error, bits = b.fma(x, x, b.fneg(near)), b.bitcast(near, word)
+        size = b.lshr(bits, ir.Constant(word, 52))
         for most, close in _squares():
             moved = b.fma(error, ir.Constant(double, math.nextafter(0.5 / close, 2)), near)
             inside = b.icmp_unsigned("<", b.sub(size, ir.Constant(word, 1023 - most)), ir.Constant(word, 2 * most))
             call = function.append_basic_block("call")
-            b.cbranch(b.and_(inside, b.fcmp_unordered("==", moved, near)), done, call).set_weights([2000, 1])
+            b.cbranch(b.and_(inside, b.icmp_unsigned("==", b.bitcast(moved, word), bits)), done, call).set_weights([2000, 1])
             b.position_at_end(call)
         b.ret(b.call(self._scalar("pow", 2), [x, ir.Constant(double, 2.0)]))
         b.position_at_end(done)

@@ -13,7 +13,7 @@ Run once, after all other passes.
 """
 from __future__ import annotations
 
-from jitcore.ir.dominance import dominators, predecessors, reverse_postorder
+from jitcore.ir.dominance import dominators, predecessors, reverse_postorder, successors
 from jitcore.ir.graph import Block, Graph, Node, Terminator, Value
 from jitcore.ir.types import BOOL, INT, ArrayType, ListType, ScalarType
 from jitcore.ops.op import SPREADING, UNDER
@@ -78,6 +78,7 @@ class _Version:
         inner = {param: counter for param, counter in nest.counters.items() if param in known}
         self.bounds = Bounds(Motion(self.loop, inner), self.counter, known, inner)
         self.polls: set[Block] = set()
+        self.decided: dict[Block, int] = {}
 
     def _known(self) -> set[Value]:
         args: dict[Value, list[Value]] = {}
@@ -102,7 +103,8 @@ class _Version:
         above = dominators(self.graph)
         self.polls = self.nest.polls(lambda loop, counter: counter.param in self.bounds.inner
                                      and self.bounds.few(counter.stop, above[loop.head]))
-        for block in self.loop.blocks:
+        self.decided = self.nest.decided(above)
+        for block in self._alive():
             branched = any(block not in above[latch] for latch in self.loop.latches)
             for node in block.nodes:
                 size += 1
@@ -114,6 +116,20 @@ class _Version:
         self._build()
         return 1
 
+    def _alive(self) -> list[Block]:
+        """The blocks that a trip of the copy may come to."""
+        found, work = {self.loop.head}, [self.loop.head]
+        while work:
+            block = work.pop()
+            targets = successors(block)
+            if block in self.decided:
+                targets = [targets[self.decided[block]]]
+            for target in targets:
+                if target in self.loop.inside and target not in found:
+                    found.add(target)
+                    work.append(target)
+        return [block for block in self.loop.blocks if block in found]
+
     def _told_by_result(self, node: Node) -> bool:
         return (node.op == "ew" and node.attrs["op"] in _TOLD_BY_RESULT and node.result is not None
                 and isinstance(node.result.type, ScalarType) and node.result.type.dtype.char in "fdFD")
@@ -123,7 +139,9 @@ class _Version:
         graph, loop, head = self.graph, self.loop, self.loop.head
         carried = Carried(graph, loop, self.bounds, bool(self.nest.inner))
         sources = predecessors(graph.blocks)[head]
-        gate = Gate(graph, head, self.bounds, self.counter, self._asks_under())
+        sides = {block.terminator.cond: side == 0 for block, side in self.decided.items()
+                 if block.terminator is not None and block.terminator.cond is not None}
+        gate = Gate(graph, head, self.bounds, self.counter, self._asks_under(), sides)
         for source in sources:
             redirect(source, head, gate.block)
         self.gate_block = gate.block
@@ -338,6 +356,10 @@ class _Version:
             assert end is not None
             if block is loop.head and self.counter is not None:     # the test has been made
                 jump(into, copy.blocks[self.counter.body], copy.all(self.counter.args), end.line)
+                continue
+            if block in self.decided:
+                target, args = end.targets[self.decided[block]]
+                jump(into, copy.blocks[target], copy.all(args), end.line)
                 continue
             exit = None if end.exit is None else copy.exit(end.exit)
             new = Terminator(end.kind, exit, None if end.cond is None else copy.all((end.cond,))[0], [], end.line)

@@ -7,12 +7,13 @@ it has not stored; every way around keeps a poll, but for innermost loops of a f
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 
 from jitcore.ir.dominance import predecessors, successors
 from jitcore.ir.graph import Block, Graph, Node, Value
-from jitcore.passes.bounds import Counter, counter_of, number
+from jitcore.ir.types import INT
+from jitcore.passes.bounds import Counter, counter_of, fixed, number
 from jitcore.passes.loops import Loop, innermost
 
 
@@ -63,6 +64,23 @@ class Nest:
                 if place.get(target, len(place)) <= place[block] and (block, target) not in quick}
         having = {block for block in self.loop.blocks if any(node.op == "poll" for node in block.nodes)}
         return kept if kept <= having else having
+
+    def decided(self, above: Mapping[Block, frozenset[Block]]) -> dict[Block, int]:
+        """The side that is taken by branches inside on whether a loop has trips at all, where that is known in front of
+        the outer loop: the longer one.  ``above``: the dominators of each block."""
+        found: dict[Block, int] = {}
+        for block in self.loop.blocks if self.inner else ():
+            end = block.terminator
+            test = end.cond.node if end is not None and end.cond is not None else None
+            if end is None or test is None or test.op != "py" or test.attrs["fn"] not in ("lt", "gt") \
+                    or not all(value.type == INT and fixed(self.loop, value) for value in test.operands):
+                continue
+            sizes = [sum(len(other.nodes) for other in self.loop.blocks if target in above[other])
+                     if target in self.loop.inside and len(self.sources[target]) == 1 else 0
+                     for target, _ in end.targets]
+            if all(target in self.loop.inside for target, _ in end.targets) and sizes[0] != sizes[1]:
+                found[block] = int(sizes[1] > sizes[0])
+        return found
 
     def lasting(self, head: Block, spreads: Callable[[Node], tuple[int, ...]]) -> list[Value]:
         """The parameters of an inner loop's head that are infinite or NaN on all later trips once they are;
