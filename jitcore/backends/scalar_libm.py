@@ -37,8 +37,8 @@ VECTOR_NAMES = {
 #: ISA letter of the vector ABI, the feature it needs, and bytes in a register.
 _ISAS = (("d", "avx2", 32), ("e", "avx512f", 64))
 
-#: The oldest glibc whose ``pow`` says how far it is off: in units of the last place 0.511, and 0.033 more as the logarithm
-#: of the result grows to the largest; where it is computed with FMA 0.509 and 0.028.
+#: The oldest glibc whose ``pow`` says how far it is off: in units of the last place 0.511, and 0.033 more as the
+#: logarithm of the result grows to the largest; where it is computed with FMA 0.509 and 0.028.
 _EXACT_POW = (2, 28)
 #: A square between 2**-n and 2**n (n, c) whose product's error is less than c has no other ``pow``: c is less than 1
 #: less how far that is off.
@@ -242,8 +242,9 @@ class LibmHook:
         for most, close in _squares():
             moved = b.fma(error, ir.Constant(double, math.nextafter(0.5 / close, 2)), near)
             inside = b.icmp_unsigned("<", b.sub(size, ir.Constant(word, 1023 - most)), ir.Constant(word, 2 * most))
+            same = b.icmp_unsigned("==", b.bitcast(moved, word), bits)
             call = function.append_basic_block("call")
-            b.cbranch(b.and_(inside, b.icmp_unsigned("==", b.bitcast(moved, word), bits)), done, call).set_weights([2000, 1])
+            b.cbranch(b.and_(inside, same), done, call).set_weights([2000, 1])
             b.position_at_end(call)
         b.ret(b.call(self._scalar("pow", 2), [x, ir.Constant(double, 2.0)]))
         b.position_at_end(done)

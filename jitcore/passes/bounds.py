@@ -106,8 +106,8 @@ class Bounds:
         return self._settled.get(node)
 
     def settles(self, node: Node, above: Collection[Block] = (), branched: bool = False) -> bool:
-        """Whether the check of ``node`` can be settled before the loop; then what it takes is asked for.  ``above``: the
-        blocks that dominate it; ``branched``: not every trip comes to the node."""
+        """Whether the check of ``node`` can be settled before the loop; then what it takes is asked for.  ``above``:
+        the blocks that dominate it; ``branched``: not every trip comes to the node."""
         found = None
         self._above, self._watching = above, branched
         if node.op == "wrap":

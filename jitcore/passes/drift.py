@@ -4,7 +4,8 @@ Job: ``Motion`` of one loop.  Invariants: a form is the exact value of every tri
 nothing here depends on how many trips there are.  Read only; used by ``passes.fastloops`` alone.
 
 A *form* is a sum of integer multiples of *leaves*, which are the loop's own parameters, values from outside and what
-inner loops count, and of something within an interval.  A parameter *drifts* if every way back adds something within a small interval to it.
+inner loops count, and of something within an interval.  A parameter *drifts* if every way back adds something within a
+small interval to it.
 """
 from __future__ import annotations
 

@@ -298,7 +298,8 @@ class _Version:
             self.lasting[head] = self.nest.lasting(head, spreading)
         return self.lasting[head]
 
-    def _handed_on(self, copy: Copy, value: Value, target: Block, args: tuple[Value, ...]) -> tuple[Block, Value] | None:
+    def _handed_on(self, copy: Copy, value: Value, target: Block,
+                   args: tuple[Value, ...]) -> tuple[Block, Value] | None:
         """What ``value`` is in ``target``, if it can be looked at there."""
         known = next((param for param, arg in zip(target.params, copy.all(args)) if arg is value), None)
         if target in self.begun and known not in self._lasting(target):

@@ -2,8 +2,9 @@
 
 Job: ``Nest`` tells ``passes.fastloops`` what it has to know of the loops inside a loop: which numbers they count, whose
 polls can go, and which of their floats stay infinite or NaN once they are.  ``nests`` finds the loops in question.
-Invariants: nothing is stored on a way around an inner loop, so that a trip of the outer one can be done again as long as
-it has not stored; every way around keeps a poll, but for innermost loops of a few trips.  Used by ``passes.fastloops``.
+Invariants: nothing is stored on a way around an inner loop, so that a trip of the outer one can be done again as long
+as it has not stored; every way around keeps a poll, but for innermost loops of few trips.  Used by
+``passes.fastloops``.
 """
 from __future__ import annotations
 
@@ -50,8 +51,8 @@ class Nest:
         return any(node.op == "store" for block in self.around for node in block.nodes)
 
     def polls(self, short: Callable[[Loop, Counter], bool]) -> set[Block]:
-        """The blocks that have to look at pending events; ``short``: whether a loop with a counter has so few trips that
-        it need not."""
+        """The blocks that have to look at pending events; ``short``: whether a loop with a counter has so few trips
+        that it need not."""
         if not self.inner:
             return set()
         quick: set[tuple[Block, Block]] = set()
@@ -85,9 +86,11 @@ class Nest:
     def lasting(self, head: Block, spreads: Callable[[Node], tuple[int, ...]]) -> list[Value]:
         """The parameters of an inner loop's head that are infinite or NaN on all later trips once they are;
         ``spreads``: the positions at which a node's operand makes its result so."""
-        loop = next((one for one in self.inner if one.head is head), None)
         found: list[Value] = []
-        for k, param in enumerate(head.params) if loop is not None else ():
+        loop = next((one for one in self.inner if one.head is head), None)
+        if loop is None:
+            return found
+        for k, param in enumerate(head.params):
             odd = {param}
             for block in loop.blocks:
                 if block is not head:

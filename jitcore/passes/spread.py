@@ -2,7 +2,8 @@
 
 Job: ``Spread`` lets the fast version of a loop drop the checks of Python's division, square root and power, where the
 result goes into arithmetic that hands infinities and NaN on: a division by zero gives one of these, the root of a
-negative number NaN, a power that is too large infinity.  Invariants: what failed makes one of ``sinks`` infinite or NaN.  Used by ``passes.fastloops`` alone.
+negative number NaN, a power that is too large infinity.  Invariants: what failed makes one of ``sinks`` infinite or
+NaN.  Used by ``passes.fastloops`` and, for what operations hand on, ``passes.nests``.
 """
 from __future__ import annotations
 
