@@ -1,7 +1,7 @@
 """Loops of a graph, copies of them, and how a graph stays SSA when a value gets a second definition.
 
-Job: ``loops_of``, ``innermost``, ``Copy`` and ``Repair`` for passes that make versions of loops.  Invariants: a loop has
-one head that dominates it; nothing here decides what to change.  Used by the passes alone.
+Job: ``loops_of``, ``innermost``, ``Copy`` and ``Repair`` for passes that make versions of loops.  Invariants: a loop
+has one head that dominates it; nothing here decides what to change.  Used by the passes alone.
 
 Source of the method of ``Repair``: M. Braun et al., "Simple and Efficient Construction of Static Single Assignment
 Form", 2013, section 2.
