@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from llvmlite import ir
 
@@ -127,14 +128,6 @@ class Unit:
         self.symbols[name] = address
         return ir.Function(self.module, type, name)
 
-    def unrolled(self, times: int) -> ir.values.MDValue:
-        """For the branch back of a loop of which LLVM is to do some trips at a time."""
-        module = self.module
-        asked = module.add_metadata(["llvm.loop.unroll.count", i32(times)])
-        loop = ir.values.MDValue(module, [], str(len(module.metadata)))
-        loop.operands = (loop, asked)
-        return loop
-
     def pointer(self, obj: object) -> ir.Value:
         """The address of a Python object, which is kept alive."""
         self.keepalive.append(obj)
@@ -199,12 +192,25 @@ def entry_alloca(function: ir.Function, kind: ir.Type, count: int, name: str = "
     return slot
 
 
+def loop_hints(module: ir.Module, *hints: tuple[Any, ...]) -> ir.MDValue:
+    """For the branch back of a loop: how LLVM is to treat it.  Such a node has itself as its first operand."""
+    made = [module.add_metadata(hint) for hint in hints]
+    loop = ir.values.MDValue(module, [], str(len(module.metadata)))
+    loop.operands = (loop, *made)
+    return loop
+
+
+#: A loop that is left as it is.
+PLAIN = ("llvm.loop.vectorize.enable", ir.Constant(I1, 0)), ("llvm.loop.unroll.disable",)
+
+
 @contextmanager
-def counted_loop(b: ir.IRBuilder, n: ir.Value, name: str
+def counted_loop(b: ir.IRBuilder, n: ir.Value, name: str, few: bool = False
                  ) -> Iterator[tuple[ir.Value, Callable[[ir.Value], None]]]:
     """A loop over ``0 <= i < n``, nothing if ``n <= 0``; gives ``i`` and a function that notes an ``i1`` to be
     gathered with "or" over the loop.  Afterwards ``b`` stands behind the loop, and what was gathered is
-    ``b.block.gathered`` (``None`` if nothing was noted)."""
+    ``b.block.gathered`` (``None`` if nothing was noted).  ``few``: there are so few trips that other forms of the loop,
+    for many, only cost time."""
     before = b.block
     loop, done = b.append_basic_block(name), b.append_basic_block(name + ".done")
     b.cbranch(b.icmp_signed(">", n, i64(0)), loop, done)
@@ -221,7 +227,9 @@ def counted_loop(b: ir.IRBuilder, n: ir.Value, name: str
     i.add_incoming(following, b.block)
     bits.add_incoming(i32(0), before)
     bits.add_incoming(after, b.block)
-    b.cbranch(b.icmp_signed("<", following, n), loop, done)
+    again = b.cbranch(b.icmp_signed("<", following, n), loop, done)
+    if few:
+        again.set_metadata("llvm.loop", loop_hints(b.module, *PLAIN))
     last = b.block
     b.position_at_end(done)
     gathered = b.phi(I32, "gathered")

@@ -52,7 +52,7 @@ class Frame:
         self.ctx = self.function.args[0]
         self.ctx.name = "ctx"
         self.b: ir.IRBuilder = start(self.function)
-        self.scalar = LLVMBuilder(self.b, unit.hook)
+        self.scalar = LLVMBuilder(self.b, unit.hook, flags=False)
         self.values: dict[Value, Scalar | Arr | ir.Value] = {}
         self.n_own = 0
         self.exits = Exits(self)

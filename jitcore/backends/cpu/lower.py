@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from llvmlite import ir
 
 from jitcore.backends.base import Lowered
-from jitcore.backends.cpu.emit import PTR, Unit, word
+from jitcore.backends.cpu.emit import PTR, Unit, i32, loop_hints, word
 from jitcore.backends.cpu.frame import Arr, Frame
 from jitcore.backends.cpu.host import Host
 from jitcore.backends.cpu.kernelcall import KernelCall
@@ -23,7 +23,7 @@ from jitcore.ir.types import ArrayType, ListType, ScalarType
 from jitcore.kernels.ir import Kernel, Plan
 from jitcore.ops.builder import Scalar, canonical
 from jitcore.ops.op import Op
-from jitcore.passes.loops import Loop, innermost
+from jitcore.passes.loops import Loop, innermost, loops_of
 
 __all__ = ["Unsupported", "lower"]
 
@@ -71,7 +71,7 @@ class _Lowering:
         frame.loops = any(position[target] <= position[block] for block in order if block.terminator is not None
                           for target, _ in block.terminator.targets)
         if frame.loops:
-            self.unrolled = {loop.head for loop in innermost(graph) if _unrolls(loop)}
+            self.unrolled = {loop.head for loop in innermost(loops_of(graph)) if _unrolls(loop)}
         self._inputs()
         for block in order:
             self.heads[block] = frame.function.append_basic_block(repr(block))
@@ -176,7 +176,7 @@ class _Lowering:
         here = frame.b.block
         branch = frame.b.branch(self.heads[target])
         if target in self.unrolled and target in self.phis:
-            branch.set_metadata("llvm.loop", frame.unit.unrolled(_UNROLLED))
+            branch.set_metadata("llvm.loop", loop_hints(frame.unit.module, ("llvm.loop.unroll.count", i32(_UNROLLED))))
         self.pending.append((target, here, incoming))
         self._connect()
 

@@ -137,7 +137,7 @@ class StoreCall(KernelCall):
         b.cbranch(b.icmp_signed("<=", n, i64(_SHORT)), few, general)
         frame.move_to(few)
         run = entry_alloca(frame.function, ir.IntType(64), _SHORT)
-        with counted_loop(b, n, "short") as (i, note):
+        with counted_loop(b, n, "short", few=True) as (i, note):
             values: dict[int, Scalar] = {}
             for index, instr in enumerate(body):
                 if instr.kind == "scalar":
@@ -159,7 +159,7 @@ class StoreCall(KernelCall):
             b.cbranch(b.icmp_unsigned("!=", odd, i32(0)), general, write).set_weights([1, 2000])
         frame.move_to(write)
         step = frame.strides_of(target)[0]
-        with counted_loop(b, n, "write") as (i, _):
+        with counted_loop(b, n, "write", few=True) as (i, _):
             x = s.load(body[last].dtype, element(b, run, i, body[last].dtype))
             s.store(x, advance(b, target.data, b.mul(i, step)))
         b.branch(done)
