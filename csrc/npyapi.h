@@ -17,9 +17,11 @@
 /* ---- arrays.c, views.c, order.c: called by native code, see each definition ---------------------- */
 JC_HIDDEN PyObject *jc_empty(int typenum, int nd, const int64_t *dims, int order);
 JC_HIDDEN PyObject *jc_empty_strided(int typenum, int nd, const int64_t *dims, const int64_t *strides);
-JC_HIDDEN void jc_korder(int nd, int nop, const int64_t *const *strides, const int64_t *dims, int64_t itemsize,
-                         int64_t *out_strides);
-JC_HIDDEN void jc_copy_order(int nd, const int64_t *strides, const int64_t *dims, int64_t itemsize,
+JC_HIDDEN void jc_korder(int nd, int nop, const int64_t *const *strides, const int64_t *dims, const int64_t *lengths,
+                         int64_t itemsize, int64_t *out_strides);
+JC_HIDDEN void jc_ufunc_order(int nd, int nop, const int64_t *const *strides, const int64_t *sizes, const int64_t *dims,
+                              int64_t itemsize, int64_t *out_strides);
+JC_HIDDEN void jc_copy_order(int nd, const int64_t *strides, int64_t size, const int64_t *dims, int64_t itemsize,
                              int64_t *out_strides);
 JC_HIDDEN PyObject *jc_view(PyObject *base, int typenum, int nd, const int64_t *dims, const int64_t *strides,
                             char *data);

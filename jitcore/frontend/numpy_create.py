@@ -33,11 +33,12 @@ MOST_ELEMENTS = 8
 _FLOAT64 = np.dtype("d")
 
 
-def splat(m: Any, value: Value, shape: tuple[Value, ...], layout: str = "C") -> Array:
-    """A new array filled with a strong scalar."""
+def splat(m: Any, value: Value, shape: tuple[Value, ...], layout: str = "C", like: bool = False) -> Array:
+    """A new array filled with a strong scalar; ``like``: in the order of a copy of one with this layout."""
     dtype = value.type.dtype  # type: ignore[attr-defined]
     kind = array(dtype, len(shape), "C" if len(shape) <= 1 else layout)
-    return new_array(m, m.builder.emit("splat", (value,), kind, shape=shape))
+    attrs = {"like": True} if like and kind.layout == "F" else {}
+    return new_array(m, m.builder.emit("splat", (value,), kind, shape=shape, **attrs))
 
 
 def shape_argument(m: Any, value: Abstract) -> tuple[Value, ...]:
@@ -83,7 +84,7 @@ def empty_like(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
     layout = model.type.layout if order == "K" else order
     if layout == "A":
         raise Unsupported("empty_like of an array whose memory order is not static")
-    return splat(m, zero, lengths_of(m).shape(model), layout)
+    return splat(m, zero, lengths_of(m).shape(model), layout, like=not is_const(given["order"], "F"))
 
 
 # -- from objects ---------------------------------------------------------------------------------------
@@ -174,9 +175,9 @@ def _array(m: Any, value: Abstract, given: dict[str, Abstract], copy: bool) -> A
     if same and fits and not copy:
         type_of(value)
         return value
-    if same:
+    if same and copy:
         return copied(m, value, order)
-    if not fits:
+    if not fits:        # without a copy the lengths decide: an array can be contiguous in both orders
         raise Unsupported("a conversion with a change of memory order")
     assert dtype is not None
     return converted(m, value, dtype)

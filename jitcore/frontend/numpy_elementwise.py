@@ -97,8 +97,9 @@ def fold(obj: Any, dtype: np.dtype) -> Any | None:
         return None
 
 
-def cast(m: Any, value: Value, dtype: np.dtype) -> Value:
-    """``value`` converted to ``dtype`` as NumPy converts operands; exits where NumPy would report."""
+def cast(m: Any, value: Value, dtype: np.dtype, as_copy: bool = False) -> Value:
+    """``value`` converted to ``dtype`` as NumPy converts operands; exits where NumPy would report.  ``as_copy``: into
+    an array that has a memory order of its own, which a conversion in NumPy's buffers has not."""
     kind = value.type
     assert isinstance(kind, (ScalarType, ArrayType))
     weak = isinstance(kind, ScalarType) and kind.weak
@@ -118,8 +119,9 @@ def cast(m: Any, value: Value, dtype: np.dtype) -> Value:
         exit = 0 if cast_reports(kind.dtype, dtype) else None
     if isinstance(kind, ArrayType):
         layout = elementwise_layout((value,), value.shape)
+        attrs = {"order": "K"} if as_copy and kind.ndim > 1 else {}
         return m.builder.emit("cast", (value,), array(dtype, kind.ndim, layout), shape=value.shape, exit=exit,
-                              dtype=dtype.char)
+                              dtype=dtype.char, **attrs)
     return m.builder.emit("cast", (value,), strong(dtype), exit=exit, dtype=dtype.char)
 
 

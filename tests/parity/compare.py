@@ -50,6 +50,7 @@ def same(a: Any, b: Any, ulp: int = 0, where: str = "result") -> None:
         assert a.shape == b.shape, f"{where}: shape {a.shape} -> {b.shape}"
         assert a.flags.c_contiguous == b.flags.c_contiguous and a.flags.f_contiguous == b.flags.f_contiguous, \
             f"{where}: layout {a.strides} -> {b.strides}"
+        assert a.strides == b.strides, f"{where}: strides {a.strides} -> {b.strides}"
         assert a.flags.writeable == b.flags.writeable, f"{where}: writeable"
         assert a.flags.owndata == b.flags.owndata and (a.base is None) == (b.base is None), f"{where}: base"
         if a.dtype.kind in "fc" and ulp:

@@ -21,8 +21,9 @@ VOID = ir.VoidType()
 _HELPERS: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
     "jc_empty": (PTR, (I32, I32, PTR, I32)),
     "jc_empty_strided": (PTR, (I32, I32, PTR, PTR)),
-    "jc_korder": (VOID, (I32, I32, PTR, PTR, I64, PTR)),
-    "jc_copy_order": (VOID, (I32, PTR, PTR, I64, PTR)),
+    "jc_korder": (VOID, (I32, I32, PTR, PTR, PTR, I64, PTR)),
+    "jc_ufunc_order": (VOID, (I32, I32, PTR, PTR, PTR, I64, PTR)),
+    "jc_copy_order": (VOID, (I32, PTR, I64, PTR, I64, PTR)),
     "jc_view": (PTR, (PTR, I32, I32, PTR, PTR, PTR)),
     "jc_view_close": (VOID, (PTR,)),
     "jc_view_sure": (PTR, (PTR, I32, I32, PTR, PTR, PTR)),
