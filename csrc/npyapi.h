@@ -30,6 +30,8 @@ JC_HIDDEN PyObject *jc_box_np(int typenum, const void *data);
 /* ---- reports.c ----------------------------------------------------------------------------------- */
 JC_HIDDEN void jc_reports_clear(void);
 JC_HIDDEN int jc_reports_test(void);
+JC_HIDDEN int jc_reports_seen(void);
+JC_HIDDEN void jc_reports_again(int seen);
 JC_HIDDEN int jc_raised(void);
 
 /* ---- pool.c -------------------------------------------------------------------------------------- */

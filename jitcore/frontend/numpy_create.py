@@ -13,7 +13,7 @@ import numpy as np
 
 from jitcore.frontend import list_makers
 from jitcore.frontend.numpy_args import bind, is_absent, is_const, items_of, known_int, require_const
-from jitcore.frontend.numpy_elementwise import apply, as_dtype, cast, element, is_array_like, type_of, wrap
+from jitcore.frontend.numpy_elementwise import apply, as_dtype, as_item, cast, element, is_array_like, type_of, wrap
 from jitcore.frontend.numpy_methods import converted, copied, order_of
 from jitcore.frontend.numpy_ops import known_dtype
 from jitcore.frontend.numpy_shapes import all_equal, lengths_of, new_array
@@ -124,7 +124,7 @@ def _from_items(m: Any, items: Args, dtype: np.dtype | None) -> Array:
         raise Unsupported("an array of many or of unlike things")
     kinds = [default_dtype(item) for item in items]
     dtype = dtype or fold_left(np.promote_types, kinds)
-    values = [as_dtype(m, item, dtype) for item in items]
+    values = [as_item(m, item, dtype) for item in items]
     lengths = lengths_of(m)
     shape = (lengths.const(len(items)),)
     return new_array(m, m.builder.emit("pack", tuple(values), array(dtype, 1), shape=shape))

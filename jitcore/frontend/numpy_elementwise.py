@@ -137,6 +137,20 @@ def as_dtype(m: Any, operand: Abstract, dtype: np.dtype) -> Value:
     return cast(m, m.builder.as_value(operand), dtype)
 
 
+def as_item(m: Any, operand: Abstract, dtype: np.dtype) -> Value:
+    """The same for a number that becomes an element of an array of ``dtype``: an int that NumPy cannot convert safely
+    it takes for Python's, and so it has to fit."""
+    kind = type_of(operand)
+    weak = isinstance(kind, ScalarType) and kind.weak
+    if weak or dtype.kind not in "iu" or kind.dtype.kind not in "iu" or np.can_cast(kind.dtype, dtype):
+        return as_dtype(m, operand, dtype)
+    if isinstance(operand, Known):
+        return as_dtype(m, Known(int(operand.obj)), dtype)  # type: ignore[call-overload]
+    if kind.dtype.kind == "u" and kind.dtype.itemsize == 8:
+        raise Unsupported("a uint64 as an element of another dtype")
+    return cast(m, m.builder.emit("unbox", (m.builder.as_value(operand),), INT), dtype)
+
+
 # -- the operation ----------------------------------------------------------------------------------
 def find_op(ufunc: np.ufunc) -> Op:
     op = op_for(ufunc)

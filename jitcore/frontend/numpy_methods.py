@@ -18,6 +18,7 @@ from jitcore.frontend.numpy_args import bind, flag, is_absent, is_const, items_o
 from jitcore.frontend.numpy_elementwise import (
     apply,
     as_dtype,
+    as_item,
     cast,
     element,
     find_op,
@@ -211,7 +212,7 @@ def _fill(m: Any, operand: Array, args: Args, kwargs: Kwargs) -> Abstract:
     type_of(given["value"])
     if isinstance(given["value"], Array):
         raise Unsupported("fill with an array")
-    update(m, operand, as_dtype(m, given["value"], operand.type.dtype), "unsafe")
+    update(m, operand, as_item(m, given["value"], operand.type.dtype), "unsafe")
     return Known(None)
 
 

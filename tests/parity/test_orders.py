@@ -97,7 +97,8 @@ def rounded(a):
 def unchanged(a):
     """What is contiguous already is no copy; the lengths decide."""
     return (np.asarray(a.T, order="C"), np.asarray(a, order="F"), np.ascontiguousarray(a.T), a.T.ravel(),
-            (a + 1).reshape(a.shape), a.T.astype("f8", copy=False))
+            (a + 1).reshape(a.shape), a[:1].reshape(a[:1].shape), a[:1].ravel(), a[:1, 0].reshape(-1),
+            a.T.astype("f8", copy=False))
 
 
 @pytest.mark.parametrize("func", [elementwise, copies, conversions, mixed, like, transposed, unlike_dtypes, spread,

@@ -42,6 +42,8 @@ _HELPERS: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
     "jc_xdecref": (VOID, (PTR,)),
     "jc_reports_clear": (VOID, ()),
     "jc_reports_test": (I32, ()),
+    "jc_reports_seen": (I32, ()),
+    "jc_reports_again": (VOID, (I32,)),
     "jc_raised": (I32, ()),
     "jc_gather": (PTR, (PTR, I64, I64, PTR, PTR, I64, I64, PTR)),
     "jc_blocks": (I32, (PTR, PTR, I64, PTR, I64)),

@@ -17,9 +17,10 @@ from jitcore.backends.cpu.frame import Arr, Frame
 from jitcore.backends.cpu.loops import BLOCK, KernelCode, registers
 from jitcore.backends.cpu.orders import Orders
 from jitcore.backends.cpu.reduce import Reductions
+from jitcore.ir.graph import Value
 from jitcore.ir.types import ArrayType
 from jitcore.kernels.ir import Kernel
-from jitcore.ops.builder import ITEMSIZE
+from jitcore.ops.builder import COMPLEX, FLOATS, ITEMSIZE, canonical
 from jitcore.ops.op import Op
 
 #: The bit of underflow in what jc_reports_test gives.
@@ -47,6 +48,7 @@ class KernelCall:
         frame, b, kernel = self.frame, self.frame.b, self.kernel
         frame.has_work = True
         total = fold(b.mul, self.dims, i64(1)) if self.nd != 1 else self.dims[0]
+        self._leave_if_odd_strides([])
         strides = {} if self.flat else {index: self.orders.broadcast(self.kernel.body[index].value)
                                         for index in self.code.inputs}
         outputs = self._allocate()
@@ -77,6 +79,23 @@ class KernelCall:
         for output, arr in zip(kernel.outputs, outputs):
             frame.values[output.value] = arr
         frame.add_to_counter(3)
+
+    def _leave_if_odd_strides(self, stored: list[Arr]) -> None:
+        """NumPy's loops of floats have variants, with other bits, for arrays that run backwards, and for half precision
+        for those with gaps; blocks have neither.  ``stored``: arrays that such a loop may have as its output."""
+        frame, b, body = self.frame, self.frame.b, self.kernel.body
+        looked: dict[Value, Arr] = {}
+        for instr in body:
+            if self.code.is_block(instr) and any(c in FLOATS + COMPLEX for c in canonical(instr.sig)):
+                looked.update((body[a].value, frame.array(body[a].value)) for a in instr.args
+                              if body[a].kind == "element" and body[a].value.shape)
+        for arr in (*looked.values(), *(stored if looked else ())):
+            strides = frame.seen_strides(arr)
+            frame.checks.fail(b.icmp_signed("<", fold(b.or_, strides), i64(0)), self.exit)
+            if arr.type.dtype.char == "e" and arr.type.layout == "A":
+                packed = [b.icmp_signed("==", step, i64(arr.type.dtype.itemsize)) for step in strides]
+                frame.checks.fail(b.not_(fold(b.or_, packed)), self.exit)
+        frame.checks.settle()
 
     def _can_bail(self) -> bool:
         return not all(instr.kind in ("element", "scalar", "iota", "copy") for instr in self.kernel.body)
@@ -129,8 +148,9 @@ class KernelCall:
             b.store(rows[-1], word(b, state, at + 1))
         if self.dynamic:
             order = self.orders.of_new(self.kernel.outputs[0].value) if self.kernel.outputs else None
-            frame.helper("jc_sort_axes", i64(self.nd), rows[0] if order is None else frame.words(order), dims,
-                         i64(len(rows)), frame.words(rows))
+            # Without a result any order will do; it is sorted too, and so in memory of its own.
+            order = frame.words(next(iter(strides.values())) if order is None else order)
+            frame.helper("jc_sort_axes", i64(self.nd), order, dims, i64(len(rows)), frame.words(rows))
         if rows and self.nd > 1:
             # Reductions tell axes apart: they keep lengths of their own.
             joined = frame.words(self.dims if forward else self.dims[::-1]) if self.kernel.reductions else dims

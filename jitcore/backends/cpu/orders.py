@@ -82,6 +82,8 @@ class Orders:
         assert isinstance(type, ArrayType)
         if node is not None and node.op in ("ew", "cast") and "like" in node.attrs:
             return self._lies(node.operands[node.attrs["like"]])
+        if node is not None and node.op == "cast" and not node.attrs.get("order"):
+            return self._row(node.operands[0])      # converted in NumPy's buffers
         return self._lies(value) if type.layout == "A" else self.broadcast(value)
 
     def _lies(self, value: Value) -> Strides:

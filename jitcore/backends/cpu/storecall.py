@@ -48,6 +48,7 @@ class StoreCall(KernelCall):
         if target.type.layout == "A":
             folded = frame.helper("jc_folded", i64(self.nd), lengths, steps, i64(size))
             frame.leave_if(b.icmp_unsigned("!=", folded, i32(0)), self.exit)
+        self._leave_if_odd_strides([target])
         strides = {index: self.orders.broadcast(kernel.body[index].value) for index in code.inputs}
         if not self._is_short():
             self._general(target, size, total, lengths, steps, strides)
