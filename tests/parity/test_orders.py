@@ -64,7 +64,10 @@ def unlike_dtypes(a):
 
 
 def spread(a):
-    return a + a[:1], a[:1] + a[:, :1], a[0] + a, (a * 2).T[:, :1] + 1, (a + 1).T[::2] * 2 + 1
+    c = np.broadcast_to(a[:1], a.shape)
+    d = (a[:, :1] > 1).astype("f4")
+    return ((c >= a.astype("f4")) == 0.5, a.astype("f4") + d, a + a[:1], a[:1] + a[:, :1], a[0] + a,
+            (a * 2).T[:, :1] + 1, (a + 1).T[::2] * 2 + 1)
 
 
 def kept_axes(a):
@@ -87,7 +90,9 @@ def in_place(a):
     v += 1
     w = a.astype("f4")
     w += np.float32(1)
-    return t, u, v, w
+    means = a.mean(axis=0)
+    means += a[0]
+    return t, u, v, w, means
 
 
 def rounded(a):

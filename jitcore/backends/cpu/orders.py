@@ -82,13 +82,17 @@ class Orders:
         assert isinstance(type, ArrayType)
         if node is not None and node.op in ("ew", "cast") and "like" in node.attrs:
             return self._lies(node.operands[node.attrs["like"]])
-        if node is not None and node.op == "cast" and not node.attrs.get("order"):
+        if node is not None and node.op == "cast" and not node.attrs.get("order") and (
+                value.shape == self.shape or isinstance(self.frame.values.get(node.operands[0]), Arr)):
             return self._row(node.operands[0])      # converted in NumPy's buffers
         return self._lies(value) if type.layout == "A" else self.broadcast(value)
 
     def _lies(self, value: Value) -> Strides:
         """The strides of an operand along the kernel's axes."""
-        found = None if isinstance(self.frame.values.get(value), Arr) else self.of_new(value)
+        there = self.frame.values.get(value)
+        if isinstance(there, Arr):
+            return self.frame.seen_strides(there) if value.shape == self.shape else self.broadcast(value)
+        found = self.of_new(value)
         return self.broadcast(value) if found is None else found
 
     def _computed(self, node: Node, type: ArrayType) -> Strides:
