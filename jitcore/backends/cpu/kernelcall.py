@@ -20,8 +20,8 @@ from jitcore.backends.cpu.reduce import Reductions
 from jitcore.ir.graph import Value
 from jitcore.ir.types import ArrayType
 from jitcore.kernels.ir import Kernel
-from jitcore.ops.builder import COMPLEX, FLOATS, ITEMSIZE, canonical
-from jitcore.ops.op import Op
+from jitcore.ops.builder import COMPLEX, FLOATS, ITEMSIZE
+from jitcore.ops.op import BY_STRIDES, Op
 
 #: The bit of underflow in what jc_reports_test gives.
 UNDERFLOW = 4
@@ -86,7 +86,7 @@ class KernelCall:
         frame, b, body = self.frame, self.frame.b, self.kernel.body
         looked: dict[Value, Arr] = {}
         for instr in body:
-            if self.code.is_block(instr) and any(c in FLOATS + COMPLEX for c in canonical(instr.sig)):
+            if instr.op in BY_STRIDES and self.code.is_block(instr) and instr.sig[0] in FLOATS + COMPLEX:
                 looked.update((body[a].value, frame.array(body[a].value)) for a in instr.args
                               if body[a].kind == "element" and body[a].value.shape)
         for arr in (*looked.values(), *(stored if looked else ())):
