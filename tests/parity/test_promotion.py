@@ -18,7 +18,7 @@ import pytest
 
 import jitcore
 
-from .compare import fresh_copy, same_call
+from .compare import check, fresh_copy, same_call
 
 DTYPES = "? b h i l B H I L e f d F D".split()
 PYTHON = {bool: "?", int: "l", float: "d", complex: "D"}
@@ -155,6 +155,22 @@ def test_complex_arrays_that_run_backwards(dtype):
             outs = [np.zeros_like(x, order="C")[::step] for _ in "12"]
             same_call(products, fast, ((x, y, outs[0]), {}), ((x, y, outs[1]), {}))
     assert jitcore.stats(fast).native_calls > 0
+
+
+@pytest.mark.parametrize("dtype", "FD")
+def test_complex_products_in_the_memory_of_an_operand(dtype):
+    """One element on NumPy takes another loop."""
+    def moved(x, y):
+        x[:-1] *= x[1:]
+        return x * y
+
+    def at_its_place(x, y):
+        x *= y
+        return x * y
+
+    for func, native in ((moved, False), (at_its_place, True)):
+        check(func, lambda: (np.array(BACKWARDS[::-1], dtype), np.array(BACKWARDS[::-1], dtype)),
+              native=native)
 
 
 def test_numpys_own_loops_run_backwards_and_with_gaps_as_numpy_runs_them():

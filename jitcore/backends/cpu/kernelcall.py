@@ -19,7 +19,7 @@ from jitcore.backends.cpu.orders import Orders
 from jitcore.backends.cpu.reduce import Reductions
 from jitcore.ir.graph import Value
 from jitcore.ir.types import ArrayType
-from jitcore.kernels.ir import Kernel
+from jitcore.kernels.ir import Instr, Kernel
 from jitcore.ops.builder import COMPLEX, FLOATS, ITEMSIZE
 from jitcore.ops.op import BY_STRIDES, Op
 
@@ -80,13 +80,17 @@ class KernelCall:
             frame.values[output.value] = arr
         frame.add_to_counter(3)
 
+    def _goes_by_strides(self, instr: Instr) -> bool:
+        """Whether NumPy chooses the loop by its operands' strides, and by whether they overlap."""
+        return instr.op in BY_STRIDES and self.code.is_block(instr) and instr.sig[0] in FLOATS + COMPLEX
+
     def _leave_if_odd_strides(self, stored: list[Arr]) -> None:
         """NumPy's loops of floats have variants, with other bits, for arrays that run backwards, and for half precision
         for those with gaps; blocks have neither.  ``stored``: arrays that such a loop may have as its output."""
         frame, b, body = self.frame, self.frame.b, self.kernel.body
         looked: dict[Value, Arr] = {}
         for instr in body:
-            if instr.op in BY_STRIDES and self.code.is_block(instr) and instr.sig[0] in FLOATS + COMPLEX:
+            if self._goes_by_strides(instr):
                 looked.update((body[a].value, frame.array(body[a].value)) for a in instr.args
                               if body[a].kind == "element" and body[a].value.shape)
         for arr in (*looked.values(), *(stored if looked else ())):

@@ -69,6 +69,8 @@ class StoreCall(KernelCall):
         """The ways for any number of elements."""
         frame, b, code, kernel = self.frame, self.frame.b, self.code, self.kernel
         overlap = self._overlap(target, lengths, steps, size, strides)
+        if any(map(self._goes_by_strides, kernel.body)):
+            frame.leave_if(b.icmp_unsigned("!=", b.and_(overlap, i32(_PARTIAL)), i32(0)), self.exit)
         if self.nd == 1:
             self._leave_if_crossing(overlap, frame.strides_of(target)[0], strides)
         fill = code.fill()
