@@ -52,8 +52,10 @@ _TABLE = (
            " result has the broadcast shape, all-scalar operands give a strong scalar.  Exits where NumPy"
            " would report (attr reports of the op) under the errstate in force.", ("op", "sig"), "may"),
     Opcode("cast", "Elementwise conversion to attr dtype (a dtype char).  Exits where NumPy would report or a"
-           " weak int does not fit.  A scalar operand gives a strong scalar.", ("dtype",), "may"),
-    Opcode("splat", "An array of the result's shape filled with one scalar of its dtype."),
+           " weak int does not fit.  A scalar operand gives a strong scalar.  With attr order ('K') an array has the"
+           " memory order of a copy; attr like is as for ew.", ("dtype",), "may"),
+    Opcode("splat", "An array of the result's shape filled with one scalar of its dtype.  With attr like (True) an"
+           " array of layout F has the memory order of a copy of one."),
     Opcode("pack", "operands one scalar of the result's dtype for each element, in C order: a new array of them, whose"
            " lengths are constants."),
     Opcode("iota", "operands start, step (scalars of the result's dtype): start + i*step, one axis."),

@@ -16,8 +16,8 @@ from llvmlite import ir
 
 from jitcore import _core
 from jitcore.backends.cpu.checks import not_finite
-from jitcore.backends.cpu.emit import I32, I64, PTR, advance, element, i32, i64, volatile_load, volatile_store, word
-from jitcore.backends.cpu.frame import FLAGS, STRIDES, Arr, Frame
+from jitcore.backends.cpu.emit import I32, I64, PTR, advance, element, i32, i64, volatile_load, volatile_store
+from jitcore.backends.cpu.frame import FLAGS, Arr, Frame
 from jitcore.backends.cpu.lists import Lists
 from jitcore.backends.cpu.loops import Unsupported, call_loop, emit_cast, lowering_of, parts_of
 from jitcore.backends.cpu.reports import Reports
@@ -25,7 +25,7 @@ from jitcore.ir.graph import Node, Value
 from jitcore.ir.types import FLOAT, INT, ArrayType, ObjectType, ScalarType
 from jitcore.kernels.reductions import axes_of
 from jitcore.ops import python
-from jitcore.ops.builder import COMPLEX, FLOATS, INTS, ITEMSIZE, Scalar, canonical
+from jitcore.ops.builder import COMPLEX, FLOATS, INTS, Scalar, canonical
 from jitcore.ops.casts import weak_lowering
 from jitcore.ops.op import Op
 from jitcore.ops.random import Draw
@@ -134,7 +134,7 @@ class Host:
             for arg in args:
                 slot = frame.alloca(I64, 2)
                 frame.scalar.store(arg, slot)
-                slots.append((slot, ITEMSIZE[arg.dtype]))
+                slots.append((slot, 0))     # as NumPy has it for numbers: some loops have a variant for that
             out = frame.alloca(I64, 2)
             slots.append((out, 16))
             flagged = node.exit is not None and bool(op.reports_for(sig))
@@ -177,12 +177,7 @@ class Host:
         return self.frame.number(operand.shape[node.attrs["axis"]])
 
     def _do_stride(self, node: Node) -> Scalar:
-        """The array's own number: along axes of length one, or without elements, it is not what the layout says."""
-        frame, arr, axis = self.frame, self.frame.array(node.operands[0]), node.attrs["axis"]
-        if arr.obj is None:
-            return Scalar("l", frame.strides_of(arr)[axis])
-        strides = frame.b.load(advance(frame.b, arr.obj, i64(STRIDES)), typ=PTR)
-        return Scalar("l", frame.b.load(word(frame.b, strides, axis), typ=I64))
+        return Scalar("l", self.frame.seen_strides(self.frame.array(node.operands[0]))[node.attrs["axis"]])
 
     def _do_bcast(self, node: Node) -> Scalar:
         b, (x, y) = self.frame.b, [n.raw for n in self._numbers(node)]

@@ -48,7 +48,8 @@ class StoreCall(KernelCall):
         if target.type.layout == "A":
             folded = frame.helper("jc_folded", i64(self.nd), lengths, steps, i64(size))
             frame.leave_if(b.icmp_unsigned("!=", folded, i32(0)), self.exit)
-        strides = {index: self._broadcast(kernel.body[index].value) for index in code.inputs}
+        self._leave_if_odd_strides([target])
+        strides = {index: self.orders.broadcast(kernel.body[index].value) for index in code.inputs}
         if not self._is_short():
             self._general(target, size, total, lengths, steps, strides)
         else:
@@ -68,6 +69,8 @@ class StoreCall(KernelCall):
         """The ways for any number of elements."""
         frame, b, code, kernel = self.frame, self.frame.b, self.code, self.kernel
         overlap = self._overlap(target, lengths, steps, size, strides)
+        if any(map(self._goes_by_strides, kernel.body)):
+            frame.leave_if(b.icmp_unsigned("!=", b.and_(overlap, i32(_PARTIAL)), i32(0)), self.exit)
         if self.nd == 1:
             self._leave_if_crossing(overlap, frame.strides_of(target)[0], strides)
         fill = code.fill()
