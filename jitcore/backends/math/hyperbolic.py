@@ -19,7 +19,7 @@ from jitcore.backends.math.tables import POLYNOMIALS
 
 def rare_large(m: Kit, x: Num) -> Flag:
     """Whether 2**(k - 1) may be no number."""
-    return ~(abs(x) < m.by(708.0, 87.0))
+    return m.reaches(x, m.by(708.0, 87.0))
 
 
 def _halves(m: Kit, k: Word) -> tuple[Num, Num]:
@@ -92,7 +92,7 @@ def cosh(m: Kit, x: Num) -> Num:
 
 def rare_tanh(m: Kit, x: Num) -> Flag:
     """Whether e**(-2 |x|) may be no normal number."""
-    return ~(abs(x) < m.by(350.0, 43.0))
+    return m.reaches(x, m.by(350.0, 43.0))
 
 
 def usual_tanh(m: Kit, x: Num) -> Num:

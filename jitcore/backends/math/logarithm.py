@@ -67,15 +67,7 @@ def tail(m: Kit, f: Num, s: Num) -> tuple[Num, Num]:
 
 def rare(m: Kit, x: Num) -> Flag:
     """Whether x is anything but a normal positive number."""
-    return outside(m, x, 2 * m.format.bias + 1)
-
-
-def outside(m: Kit, x: Num, field: int) -> Flag:
-    """Whether x is not positive, not normal, or at least the number with this exponent field: by its bits, moved so
-    that all of those come first."""
-    form = m.format
-    least, most, top = 1 << (form.precision - 1), field << (form.precision - 1), 1 << (form.bits - 1)
-    return (x.word() + (top - least)) > (most - 1 - least - top)
+    return m.outside(x, m.format.tiny, float("inf"))
 
 
 def passed_on(x: Num, result: Num) -> Num:
@@ -183,7 +175,7 @@ def _added(m: Kit, near: Num, lost: Num, scale: Num) -> tuple[Num, Num]:
 
 def rare_log1p(m: Kit, x: Num) -> Flag:
     """Whether x is large or not above -1, which the bits of 1 + x tell."""
-    return outside(m, x + 1.0, m.format.bias + m.format.precision - 1)
+    return m.outside(x + 1.0, m.format.tiny, 0.5 / m.format.epsilon)
 
 
 def usual_log1p(m: Kit, x: Num) -> Num:
