@@ -56,6 +56,9 @@ POLYNOMIALS = {
     "cosh": Polynomial(lambda z: (mp.cosh(mp.sqrt(z)) - 1) / z, lambda z: z, mp.mpf(0), _HALF_LN2**2, (5, 3)),
     "sinh": Polynomial(lambda z: (mp.sinh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, mp.mpf(0), _HALF_LN2**2,
                        (6, 4)),
+    # tanh v = v + v z p(z), z = v**2
+    "tanh": Polynomial(lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, mp.mpf(0),
+                       mp.mpf("0.1955") ** 2, (7, 3)),
     # arctan t = t - t z p(z), arcsin s = s + s z p(z), z the square
     "atan": Polynomial(lambda z: (1 - mp.atan(mp.sqrt(z)) / mp.sqrt(z)) / z, lambda z: z, mp.mpf(0),
                        mp.mpf("0.3601"), (14, 6)),

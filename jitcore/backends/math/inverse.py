@@ -26,17 +26,17 @@ def _turned(m: Kit, a: Num, b: Num) -> tuple[Num, Num, Num]:
     return n, d, small.pick(0.0, 1.0) + large.pick(1.0, 0.0)
 
 
-def _angle(m: Kit, units: Num, t: Num, low: Num | float) -> Num:
-    """units pi/4 + arctan t + low."""
+def _angle(m: Kit, units: Num, t: Num, low: Num) -> Num:
+    """units pi/4 + arctan(t + low); the derivative of the arctangent is nearly 1 - z."""
     z = t * t
     first, second = CONSTANTS["quarter_pi"][m.dtype]
-    rest = m.fma(t * z, -m.polynomial(z, POLYNOMIALS["atan"][m.dtype]), m.num(low))
+    rest = m.fma(m.fma(t, m.polynomial(z, POLYNOMIALS["atan"][m.dtype]), low), -z, low)
     return m.fma(units, first, t + m.fma(units, second, rest))
 
 
 def usual_arctan(m: Kit, x: Num) -> Num:
     n, d, units = _turned(m, abs(x), m.num(1.0))
-    return m.with_sign(_angle(m, units, n / d, 0.0), x)
+    return m.with_sign(_angle(m, units, n / d, m.num(0.0)), x)
 
 
 def arctan(m: Kit, x: Num) -> Num:

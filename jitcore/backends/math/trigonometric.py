@@ -77,8 +77,9 @@ def _tangent(m: Kit, angle: Angle) -> Num:
     high, excess = angle.high, angle.excess
     z = high * high
     p = m.polynomial(z, POLYNOMIALS["tan"][m.dtype])
-    bottom = m.fma(z, -p, m.num(1.0))
-    low = m.fma(z, -p, 1.0 - bottom)
+    product, error = (z * p, None) if m.has_fma else m.two_product(z, p)
+    bottom = m.fma(z, -p, m.num(1.0)) if error is None else 1.0 - product
+    low = m.fma(z, -p, 1.0 - bottom) if error is None else ((1.0 - bottom) - product) - error
     low = m.fma(high * p, excess * 2.0, low)
     odd = (angle.quadrant << (m.format.bits - 1)) < 0
     n, n_less = odd.pick(-bottom, high), odd.pick(low, excess)
