@@ -30,7 +30,7 @@ _UFUNCS = {op.libm: op for op in OPS.values() if op.libm in FUNCTIONS}
 _WIDE = {"d": "g", "f": "d"}
 _CHUNK = 1 << 20
 #: Of numbers that are gone through one after the other: small enough for the cache.
-_STEP = 1 << 15
+_STEP = 1 << 13
 
 
 def exact(name: str, args: list[np.ndarray]) -> np.ndarray:

@@ -59,6 +59,9 @@ POLYNOMIALS = {
     # tanh v = v + v z p(z), z = v**2
     "tanh": Polynomial(lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, mp.mpf(0),
                        mp.mpf("0.1955") ** 2, (7, 3)),
+    # arctanh s = s + s z p(z), z = s**2
+    "atanh": Polynomial(lambda z: (mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, mp.mpf(0),
+                        mp.mpf("0.2005") ** 2, (8, 3)),
     # arctan t = t - t z p(z), arcsin s = s + s z p(z), z the square
     "atan": Polynomial(lambda z: (1 - mp.atan(mp.sqrt(z)) / mp.sqrt(z)) / z, lambda z: z, mp.mpf(0),
                        mp.mpf("0.3601"), (14, 6)),

@@ -13,7 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jitcore.backends.math import exponential, hyperbolic, inverse, logarithm, power, roots, trigonometric
+from jitcore.backends.math import (
+    exponential,
+    hyperbolic,
+    inverse,
+    inverse_hyperbolic,
+    logarithm,
+    power,
+    roots,
+    trigonometric,
+)
 from jitcore.backends.math.kit import Flag, Num
 
 
@@ -45,6 +54,9 @@ FUNCTIONS = {
     "sinh": Function(1, hyperbolic.sinh, hyperbolic.usual_sinh, hyperbolic.rare_large),
     "cosh": Function(1, hyperbolic.cosh, hyperbolic.usual_cosh, hyperbolic.rare_large),
     "tanh": Function(1, hyperbolic.tanh, hyperbolic.usual_tanh, hyperbolic.rare_tanh),
+    "asinh": Function(1, inverse_hyperbolic.arcsinh, inverse_hyperbolic.usual_arcsinh, inverse_hyperbolic.rare_arcsinh),
+    "acosh": Function(1, inverse_hyperbolic.arccosh, inverse_hyperbolic.usual_arccosh, inverse_hyperbolic.rare_arccosh),
+    "atanh": Function(1, inverse_hyperbolic.arctanh, inverse_hyperbolic.usual_arctanh, inverse_hyperbolic.rare_arctanh),
     "atan": Function(1, inverse.arctan, inverse.usual_arctan, inverse.rare_arctan),
     "atan2": Function(2, inverse.arctan2, inverse.usual_arctan2, inverse.rare_arctan2),
     "asin": Function(1, inverse.arcsin, inverse.usual_arcsin, inverse.rare_arcsin),

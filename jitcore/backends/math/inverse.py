@@ -1,14 +1,16 @@
 """arctan, arctan2, arcsin, arccos.
 
-Method: arctan of a quotient n / d of positive numbers by the addition theorem: as itself up to 1/2, as pi/4 +
-arctan((n - d) / (n + d))
-up to 2, as pi/2 - arctan(d / n) beyond, so that the argument t of the polynomial (``tables.py``: "atan") is at most
-1/2; t and n + d with their errors.  arcsin up to 1/2 by a polynomial ("asin"); beyond as pi/2 - 2 arcsin(s),
+Method: arctan of a quotient a / b of positive numbers by the addition theorem: as itself up to 0.6, as pi/4 +
+arctan((a - b) / (a + b)) up to 2, as pi/2 - arctan(b / a) beyond, so that the argument t of the polynomial
+(``tables.py``: "atan") is from -1/2 to 0.6, and from -1/4 where the result is below 1; a quotient of which neither
+number is 1 with its error.  arcsin up to 1/2 by a polynomial ("asin"); beyond as pi/2 - 2 arcsin(s),
 s = sqrt((1 - |x|) / 2) with its error, and arccos likewise.  The sums with pi/4, pi/2 or pi come last, and these are
 sums of two numbers.
 
-Error in units of the last place: the last sum 1/2; of arctan between 1/2 and 2 the sum before it 1/4; the rest less
-than 1/8. """
+Error in units of the last place: the last sum 1/2; of arctan up to 0.6 the polynomial's terms 0.3; from there to 2 the
+sum before the last 1/8, t 1/8, and a + b, whose error is left out, 0.17, as |t| is at most 1/4 or the result above 1;
+of arcsin and arccos the rest is less than 1/4.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable

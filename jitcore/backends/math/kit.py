@@ -273,9 +273,10 @@ class Kit:
         return (x.word() ^ sign).num()
 
     def polynomial(self, x: Num, coefficients: Sequence[float], square: Num | None = None) -> Num:
-        """``c[0] + c[1] x + c[2] x**2 + ...``: neighbours are joined in pairs, these by Horner's rule in ``x**2``.  That
-        is one operation more than Horner's rule, and a chain of half the length; Estrin's scheme (1960), of which the
-        chain is shorter still, costs more operations than the processor has time for."""
+        """``c[0] + c[1] x + c[2] x**2 + ...``: neighbours are joined in pairs, these by Horner's rule in ``x**2``.
+
+        That is one operation more than Horner's rule alone, and a chain of half the length.  Estrin's scheme (1960)
+        has a chain that is shorter still, but its further operations cost more than that gains."""
         first, rest = self.num(coefficients[0]), [self.num(c) for c in coefficients[1:]]
         if len(rest) < 3:
             total = rest.pop()

@@ -144,11 +144,21 @@ def usual_log10(m: Kit, x: Num) -> Num:
     return _usual_base(m, x, _log10)
 
 
-def log1p(m: Kit, x: Num) -> Num:
-    """log(1 + x); x itself where x is tiny, zeros with their sign.
+def log_of_sum(m: Kit, u: Num, lost: Num, more: Num | None = None) -> Num:
+    """log(u + lost) + more ln 2, for a positive u of which 1 / u is a normal number, and a ``lost`` of at most some
+    units in its last place: u is decomposed, and ``lost`` added to ``f``."""
+    first, second = CONSTANTS["ln2"][m.dtype]
+    k, near, field = decompose(m, u, subnormal=False)
+    f, low = _added(m, near, lost, _inverse(m, field))
+    half, rest = tail(m, f, f / (f + 2.0))
+    low = m.fma(-f, low, low)       # low / (1 + f)
+    if more is not None:
+        k = k + more
+    return m.fma(k, first, f - (half - (m.fma(k, second, low) + rest)))
 
-    The sum ``u = 1 + x`` is decomposed, and its error added to ``f``.
-    """
+
+def log1p(m: Kit, x: Num) -> Num:
+    """log(1 + x); x itself where x is tiny, zeros with their sign."""
     first, second = CONSTANTS["ln2"][m.dtype]
     number = x < float("inf")
     u, lost = m.two_sum(m.num(1.0), number.pick(x, 0.0))
@@ -179,12 +189,4 @@ def rare_log1p(m: Kit, x: Num) -> Flag:
 
 
 def usual_log1p(m: Kit, x: Num) -> Num:
-    first, second = CONSTANTS["ln2"][m.dtype]
-    u = x + 1.0
-    other = u - x
-    lost = (1.0 - other) + (x - (u - other))
-    k, near, field = decompose(m, u, subnormal=False)
-    f, low = _added(m, near, lost, _inverse(m, field))
-    half, rest = tail(m, f, f / (f + 2.0))
-    low = m.fma(-f, low, low)
-    return m.with_sign(m.fma(k, first, f - (half - (m.fma(k, second, low) + rest))), x)
+    return m.with_sign(log_of_sum(m, *m.two_sum(x, m.num(1.0))), x)

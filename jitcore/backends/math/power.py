@@ -93,8 +93,8 @@ def power(m: Kit, x: Num, y: Num) -> Num:
     # Zero and infinity: inf or 0, the inf of zero from a division.
     negative = y < 0.0
     up = (zero & negative) | (infinite & (y > 0.0))
-    # Of the numbers themselves, so that the compiler cannot do it beforehand, without the flags; and not by 1 elsewhere,
-    # for which it would divide by all of them and select then.
+    # Of the numbers themselves, so that the compiler cannot do it beforehand, without the flags; and not by 1
+    # elsewhere, for which it would divide by all of them and select then.
     pole = 1.0 / (zero & negative & (y > -infinity)).pick(size, 2.0)
     result = number.pick(result, up.pick(infinity, 0.0) * pole)
     sign = m.sign_bit(x)

@@ -31,7 +31,7 @@ def _inverse_cube_root(m: Kit, x: Num) -> Num:
     """x**(-1/3), less than 3.6 % off: the bits of a number, taken as an integer, are nearly its logarithm, here those
     that remain of it as the last bits of a number."""
     form = m.format
-    drop = m.by(32, 9)
+    drop = 32 if m.dtype == "d" else 9
     above = 2.0 ** (form.precision - 1)
     units = 2.0 ** (form.precision - 1 - drop)      # of the remaining bits in a power of 2
     v = ((x.word() >> drop) | m.num(above).word()).num()

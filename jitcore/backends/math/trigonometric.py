@@ -3,12 +3,15 @@
 Method: x = k pi/2 + r with |r| <= pi/4 (``reduction``), r = high - excess; then minimax polynomials in z = high**2
 (``tables.py``):
 
-    sin r = high - (high z s(z) + excess),  cos r = 1 - z/2 + z**2 c(z) + high excess,  tan r = high + high z t(z) - ...
+    sin r = high - (high z s(z) + excess),  cos r = 1 - (high**2 / 2 - (z**2 c(z) + high excess)),
 
-and by the quadrant one of them, or its negative; of the tangent also -1 / tan r.
+    tan r = high / (1 - z t(z)),
 
-Error in units of the last place: sine 1/2 for the last sum and 1/4 for what is subtracted; cosine 1/2, and 1/4 for z;
-tangent 1/2, 1/8 each for what is subtracted and the polynomial, 1/4 for the rest (z is kept with its error).
+and by the quadrant one of them, or its negative; of the tangent also -1 / tan r.  r cot r, which is what divides, needs
+about half of the terms that the tangent would: its series converges up to pi, not pi/2.
+
+Error in units of the last place: sine 1/2 for the last sum and 1/4 for what is subtracted; cosine 1/2, and 1/4 for what
+is subtracted; tangent 1/2 for the last sum, which corrects the quotient, 1/4 each for z and the polynomial.
 Subtracting the excess, of which a zero is +0, keeps the sign of zeros.
 """
 from __future__ import annotations
