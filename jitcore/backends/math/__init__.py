@@ -31,13 +31,15 @@ class Function:
     """``full(kit, *args)`` gives the result for any arguments.
 
     ``usual(kit, *args)`` gives it where ``rare(kit, *args)`` does not hold, with fewer operations and without raising
-    what ``full`` would not.  A vector takes ``full`` if any of its lanes is rare.
+    what ``full`` would not.  A vector takes ``full`` if any of its lanes is rare.  ``paired``: whether two vectors are
+    faster together than one after the other, as all but the shortest functions are.
     """
 
     arity: int
     full: Callable[..., Num]
     usual: Callable[..., Num] | None = None
     rare: Callable[..., Flag] | None = None
+    paired: bool = True
 
 
 FUNCTIONS = {
@@ -63,5 +65,5 @@ FUNCTIONS = {
     "acos": Function(1, inverse.arccos, inverse.usual_arccos, inverse.rare_arcsin),
     "pow": Function(2, power.power, power.usual_power, power.rare_power),
     "cbrt": Function(1, roots.cbrt, roots.usual_cbrt, roots.rare_cbrt),
-    "hypot": Function(2, roots.hypot, roots.usual_hypot, roots.rare_hypot),
+    "hypot": Function(2, roots.hypot, roots.usual_hypot, roots.rare_hypot, paired=False),
 }

@@ -3,7 +3,7 @@
 Job: ``declare``, which a hook calls for a module under construction, and ``link``, which gives an optimised module the
 definitions of those that it calls, and inlines them.  In between the loop vectoriser has replaced calls by calls of
 vector variants, which it finds by an attribute of the scalar function (LLVM's vector function ABI), as it does for C
-libraries.
+libraries; ``link`` then makes two calls side by side into one of twice the width (``paired``).
 
 Invariants: a definition's text is made once a process for each format and number of lanes; comparisons in it are
 quiet already.  Linked functions are internal, so that nothing is left of them but what was inlined and the code for
@@ -25,6 +25,8 @@ from jitcore.backends.scalar_quiet import quiet_compares
 LANES = (2, 4, 8, 16)
 #: What the names of these functions begin with.
 MARK = "jc.math."
+_CALL = re.compile(r"^\s*(?P<result>%[\w.]+) = (?:tail )?call <(?P<lanes>\d+) x (?P<real>double|float)> "
+                   r"@(?P<symbol>jc\.math\.(?P<name>\w+)\.(?P<dtype>[fd])\.v\d+)\((?P<args>.*?)\)(?: #\d+)?$")
 _SYMBOL = re.compile(r"@(jc\.math\.(\w+)\.([fd])(?:\.v(\d+))?)\(")
 
 
@@ -87,9 +89,63 @@ def definition(name: str, dtype: str, lanes: int, fma: bool) -> str:
     return quiet_compares(str(module))
 
 
+def _joinable(first: re.Match[str], second: re.Match[str]) -> bool:
+    """Whether these are calls of one function that is faster in pairs, the second without the result of the first."""
+    return (first["symbol"] == second["symbol"] and FUNCTIONS[first["name"]].paired
+            and not re.search(re.escape(first["result"]) + r"(?![\w.])", second["args"]))
+
+
+def _joined(first: re.Match[str], second: re.Match[str], unique: str) -> tuple[list[str], str]:
+    """The lines in place of two calls, and the declaration of what they call."""
+    lanes, real = int(first["lanes"]), first["real"]
+    narrow, wide = f"<{lanes} x {real}>", f"<{2 * lanes} x {real}>"
+    *indices, = (f"i32 {i}" for i in range(2 * lanes))
+    lines, args = [], []
+    for number, pair in enumerate(zip(*(call["args"].split(", " + narrow) for call in (first, second)))):
+        a, b = (arg.removeprefix(narrow) for arg in pair)
+        lines.append(f"  {unique}.{number} = shufflevector {narrow}{a}, {narrow}{b}, "
+                     f"<{2 * lanes} x i32> <{', '.join(indices)}>")
+        args.append(f"{wide} {unique}.{number}")
+    name = symbol(first["name"], first["dtype"], 2 * lanes)
+    lines.append(f"  {unique} = call {wide} @{name}({', '.join(args)})")
+    for call, half in ((first, indices[:lanes]), (second, indices[lanes:])):
+        lines.append(f"  {call['result']} = shufflevector {wide} {unique}, {wide} poison, "
+                     f"<{lanes} x i32> <{', '.join(half)}>")
+    return lines, f"declare {wide} @{name}({', '.join([wide] * len(args))})"
+
+
+def paired(text: str) -> str:
+    """The module with two calls of a vector variant, one right after the other, made into one of twice the width.
+
+    The loop vectoriser interleaves iterations and puts what they call side by side.  The code of a pair alternates
+    between the two, so that one waits less for its own results, and asks once whether any argument is rare.
+    """
+    before = text.splitlines()
+    calls = [_CALL.match(line) for line in before] + [None]
+    after: list[str] = []
+    wanted: set[str] = set()
+    at = 0
+    while at < len(before):
+        first, second = calls[at:at + 2]
+        if first and second and _joinable(first, second):
+            lines, declaration = _joined(first, second, f"%jc.pair.{at}")
+            after += lines
+            wanted.add(declaration)
+            at += 2
+        else:
+            after.append(before[at])
+            at += 1
+    known = {match[1] for line in before if line.startswith("declare") for match in _SYMBOL.finditer(line)}
+    after += sorted(line for line in wanted if not known.intersection(m[0] for m in _SYMBOL.findall(line)))
+    return "\n".join(after) + "\n"
+
+
 def link(module: llvm.ModuleRef, target: llvm.TargetMachine, fma: bool) -> llvm.ModuleRef:
     """Defines and inlines what the module, which must be optimised already, calls of these functions."""
-    found = sorted(set(_SYMBOL.findall("\n".join(line for line in str(module).splitlines() if " call " in line))))
+    text = paired(str(module))
+    if "%jc.pair." in text:
+        module = llvm.parse_assembly(text)
+    found = sorted(set(_SYMBOL.findall("\n".join(line for line in text.splitlines() if " call " in line))))
     if not found:
         return module
     for whole, name, dtype, lanes in found:
