@@ -21,6 +21,7 @@ import numpy as np
 _ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(_ROOT))
 from jitcore.backends.math import FUNCTIONS  # noqa: E402
+from jitcore.ops.builder import Scalar, ScalarBuilder  # noqa: E402
 from jitcore.ops.table import OPS  # noqa: E402
 from tests.ops.harness import Program, specials  # noqa: E402
 
@@ -80,22 +81,40 @@ def random_errors(program: Program, name: str, dtype: str, points: int) -> Itera
         yield errors(name, got, exact(name, args), args)
 
 
-def all_errors(program: Program, name: str) -> Iterator[tuple[float, float, int]]:
+def error(b: ScalarBuilder, name: str, x: Scalar, wide: Scalar) -> Scalar:
+    """The error of a float32 function in ulps, where ``wide`` is the result in float64; -1 where both are the same
+    infinity or NaN, inf where only one is."""
+    got, want = (b.cast(v, "d") for v in (b.call_math(name, x), b.cast(wide, "f")))
+    top, infinity = b.const("d", float(np.finfo("f").max) * (1 - 1e-6)), b.const("d", np.inf)
+    power = b.bits(b.and_(b.bits(b.fabs(want), "L"), b.const("L", 0x7FF << 52)), "d")
+    least = b.const("d", 2.0**-126)
+    ulp = b.mul(b.select(b.cmp("<", power, least), least, power), b.const("d", 2.0**-23))
+    ulps = b.div(b.fabs(b.sub(got, wide)), ulp)
+    finite = b.and_(b.cmp("<", b.fabs(got), infinity), b.cmp("<", b.fabs(want), infinity))
+    alike = b.or_(b.or_(b.cmp("==", got, want), b.and_(b.isnan(got), b.isnan(want))), b.cmp(">", b.fabs(wide), top))
+    return b.select(finite, ulps, b.select(alike, b.const("d", -1.0), infinity))
+
+
+def all_errors(name: str) -> Iterator[tuple[float, float, int]]:
     """Of a float32 function of one argument."""
-    reference = Program(width=256, own=False)
+    reference, own = Program(width=256, own=False), Program(width=256)
     reference.add("exact", "f", "d", lambda b, x: b.call_math(name, b.cast(x, "d")))
+    own.add("error", "fd", "d", lambda b, x, wide: error(b, name, x, wide))
     reference.compile()
+    own.compile()
     first = np.arange(_STEP, dtype=np.uint32)
     for step in range(0, 1 << 32, _STEP):
-        args = [(first + np.uint32(step)).view(np.float32)]
-        got, _ = program.run(f"{name} f", *args)
-        yield errors(name, got, reference.run("exact", *args)[0], args)
+        x = (first + np.uint32(step)).view(np.float32)
+        ulps, _ = own.run("error", x, reference.run("exact", x)[0])
+        finite = ulps >= 0
+        yield float(ulps.max()), float(np.vdot(ulps, finite)), int(np.count_nonzero(finite))
 
 
 def measure(program: Program, name: str, dtype: str, points: int, exhaustive: bool) -> dict[str, object]:
     everything = exhaustive and dtype == "f" and FUNCTIONS[name].arity == 1
-    found = all_errors(program, name) if everything else random_errors(program, name, dtype, points)
+    found = all_errors(name) if everything else random_errors(program, name, dtype, points)
     worst, sums, counts = zip(*found)
+    assert max(worst) < np.inf, f"{name} {dtype}: an infinity or NaN where there should be none, or the other way round"
     tried = "all" if everything else f"{-(-points // _CHUNK) * _CHUNK:,} random"
     return {"max": max(worst), "mean": sum(sums) / max(sum(counts), 1), "range": tried}
 
