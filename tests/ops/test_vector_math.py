@@ -145,7 +145,7 @@ def exact_error(name: str, args: list[np.ndarray], got: np.ndarray) -> float:
             want = function(*(mpmath.mpf(v) for v in x))
             if abs(want) < 2.0**-1020 or abs(want) > 1e308:
                 continue
-            error = float(abs(mpmath.mpf(y) - want) / mpmath.mpf(float(np.spacing(abs(float(want))))))
+            error = float(abs(mpmath.mpf(y) - want) / mpmath.mpf(float(np.spacing(got.dtype.type(abs(want))))))
             greatest = max(greatest, error)
     return greatest
 
@@ -188,6 +188,21 @@ def test_two_arguments_against_mpmath(name: str) -> None:
     program.add("f", "dd", "d", lambda b, *args: b.call_math(name, *args))
     got, _ = program.compile().run("f", x, y)
     assert exact_error(name, [x, y], got) <= 1.0
+
+
+@pytest.mark.parametrize("dtype", "df")
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_near_multiples_of_half_pi(name: str, dtype: str) -> None:
+    """Where next to nothing is left of the argument: the numbers nearest to multiples of pi/2, up to the usual range's
+    end and beyond."""
+    mpmath = pytest.importorskip("mpmath")
+    k = np.arange(1, 2500) if dtype == "f" else np.random.default_rng(19).integers(1, 700_000, 2500)
+    with mpmath.workprec(200):
+        x = np.array([float(mpmath.pi / 2 * int(n)) for n in k]).astype(dtype)
+    program = Program(width=256)
+    program.add("f", dtype, dtype, lambda b, v: b.call_math(name, v))
+    got, _ = program.compile().run("f", x)
+    assert exact_error(name, [x], got) <= 1.0
 
 
 def test_tables_are_what_they_say() -> None:

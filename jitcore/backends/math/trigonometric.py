@@ -77,7 +77,9 @@ def cos(m: Kit, x: Num) -> Num:
 def _tangent(m: Kit, angle: Angle) -> Num:
     """tan r as a sum of two numbers, of which the second corrects the quotient -1 / tan r: q = -1 / first, and
     q - q (q tan r + 1)."""
-    high, excess = angle.high, angle.excess
+    # Near multiples of pi/2 the excess is no small part of the angle: a quotient needs what remains of it.
+    high, low = m.fast_two_sum(angle.high, -angle.excess)
+    excess = -low
     z = high * high
     p = m.polynomial(z, POLYNOMIALS["tan"][m.dtype])
     product, error = (z * p, None) if m.has_fma else m.two_product(z, p)
