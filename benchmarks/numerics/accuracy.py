@@ -134,8 +134,9 @@ _PROSE = """# Accuracy of functions
 
 Written by `benchmarks/numerics/accuracy.py`. Arithmetic, comparisons, square roots, rounding, sums, minima and casts
 have NumPy's bits. The functions below are jitcore's own (`jitcore/backends/math`): at most 1 unit in the last place
-(ulp) from the exact value, with the same code for numbers and for vectors of any width. What is not in the table comes
-from the C library's vector functions (at most 4 ulp). `accelerate(precision="numpy")` calls NumPy's own loops; Python's
+(ulp) from the exact value, with the same code for numbers and for vectors of any width. What is not in the table, such
+as functions of complex numbers, `logaddexp`, powers with an array of exponents and SciPy's ufuncs, is done by NumPy's
+or SciPy's own loops, with their bits. `accelerate(precision="numpy")` calls NumPy's loops for all of them; Python's
 `math` functions always are the C library's.
 
 Errors are in ulps of the correctly rounded result, measured with FMA. Range: all float32 numbers, or random ones over
