@@ -51,7 +51,7 @@ POLYNOMIALS = {
     "cos": Polynomial(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, lambda z: z**2, mp.mpf(0), _QUARTER, (6, 3)),
     # tan r = r / (1 - z p(z))
     "tan": Polynomial(lambda z: (1 - mp.sqrt(z) * mp.cot(mp.sqrt(z))) / z, lambda z: z / (1 - z / 3), mp.mpf(0),
-                      _QUARTER, (9, 4)),
+                      _QUARTER, (10, 5)),
     # cosh r = 1 + z p(z), sinh r = r + r z p(z), z = r**2
     "cosh": Polynomial(lambda z: (mp.cosh(mp.sqrt(z)) - 1) / z, lambda z: z, mp.mpf(0), _HALF_LN2**2, (5, 3)),
     "sinh": Polynomial(lambda z: (mp.sinh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, mp.mpf(0), _HALF_LN2**2,

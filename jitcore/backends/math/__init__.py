@@ -53,7 +53,7 @@ FUNCTIONS = {
     "log1p": Function(1, logarithm.log1p, logarithm.usual_log1p, logarithm.rare_log1p),
     "sin": Function(1, trigonometric.sin, trigonometric.usual_sin, trigonometric.rare),
     "cos": Function(1, trigonometric.cos, trigonometric.usual_cos, trigonometric.rare),
-    "tan": Function(1, trigonometric.tan, trigonometric.usual_tan, trigonometric.rare),
+    "tan": Function(1, trigonometric.tan, trigonometric.usual_tan, trigonometric.rare, together=2),
     "sinh": Function(1, hyperbolic.sinh, hyperbolic.usual_sinh, hyperbolic.rare_large, together=2),
     "cosh": Function(1, hyperbolic.cosh, hyperbolic.usual_cosh, hyperbolic.rare_large, together=2),
     "tanh": Function(1, hyperbolic.tanh, hyperbolic.usual_tanh, hyperbolic.rare_tanh),

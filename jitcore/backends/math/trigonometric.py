@@ -75,17 +75,17 @@ def cos(m: Kit, x: Num) -> Num:
 
 
 def _tangent(m: Kit, angle: Angle) -> Num:
-    """tan r as a sum of two numbers, of which the second corrects the quotient -1 / tan r: q = -1 / first, and
-    q - q (q tan r + 1)."""
-    # Near multiples of pi/2 the excess is no small part of the angle: a quotient needs what remains of it.
-    high, low = m.fast_two_sum(angle.high, -angle.excess)
-    excess = -low
-    z = high * high
+    """high / bottom, or by the quadrant -bottom / high: the quotient q = n / d is corrected by what remains of n - q d,
+    which counts what n and d lack."""
+    z = angle.high * angle.high
     p = m.polynomial(z, POLYNOMIALS["tan"][m.dtype])
     product, error = (z * p, None) if m.has_fma else m.two_product(z, p)
     bottom = m.fma(z, -p, m.num(1.0)) if error is None else 1.0 - product
     low = m.fma(z, -p, 1.0 - bottom) if error is None else ((1.0 - bottom) - product) - error
-    low = m.fma(high * p, excess * 2.0, low)
+    low = m.fma(angle.high * p, angle.excess * 2.0, low)
+    # Near multiples of pi/2 the excess is no small part of the angle: a quotient needs what remains of it.
+    high, rest = m.fast_two_sum(angle.high, -angle.excess)
+    excess = -rest
     odd = (angle.quadrant << (m.format.bits - 1)) < 0
     n, n_less = odd.pick(-bottom, high), odd.pick(low, excess)
     d, d_low = odd.pick(high, bottom), odd.pick(-excess, low)
