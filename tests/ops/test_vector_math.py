@@ -190,6 +190,17 @@ def test_two_arguments_against_mpmath(name: str) -> None:
     assert exact_error(name, [x, y], got) <= 1.0
 
 
+@pytest.mark.parametrize("name, dtype, low, high", [
+    ("cosh", "d", 18.3, 18.5), ("cosh", "f", 8.6, 8.8), ("tan", "d", 0.75, 0.7854), ("tan", "f", 0.75, 0.7854),
+    ("atan", "d", 0.6, 0.72), ("atan", "f", 0.5, 0.6), ("acosh", "d", 1.0, 1.1), ("asinh", "d", 0.1, 0.45),
+    ("tanh", "d", 0.17, 0.2), ("tanh", "f", 0.17, 0.2), ("log2", "f", 0.7, 1.42), ("expm1", "f", 0.1, 1.0)])
+def test_where_errors_are_greatest(program: Program, name: str, dtype: str, low: float, high: float) -> None:
+    """Many numbers where the roundings of all steps add up, or where a step is at its limit."""
+    x = np.random.default_rng(23).uniform(low, high, 200_000).astype(dtype)
+    got, _ = program.run(f"{name} {dtype}", x)
+    assert error_in_ulps(got, UFUNCS[name](x.astype("g" if dtype == "d" else "d"))).max() <= 1.0
+
+
 @pytest.mark.parametrize("dtype", "df")
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])
 def test_near_multiples_of_half_pi(name: str, dtype: str) -> None:

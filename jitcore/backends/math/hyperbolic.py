@@ -58,12 +58,12 @@ def _cosh(m: Kit, size: Num) -> Num:
     z = r * r
     rest = less(r * z * m.polynomial(z, POLYNOMIALS["sinh"][m.dtype]))
     lost = down - (b - up)
+    # Not a times near: what a lacks counts where 1/s is just about to vanish beside s.
     if m.has_fma:
-        return b + m.fma(a, near, m.fma(b, _even(m, z), m.fma(a, rest, lost)))
+        return b + m.fma(up, near, m.fma(down, -near, m.fma(b, _even(m, z), m.fma(a, rest, lost))))
     # The product is rounded by itself, which would be too much.
-    product, first = m.two_product(near, a)
-    whole, second = m.fast_two_sum(b, product)
-    return whole + (b * _even(m, z) + (a * rest + (lost + (first + second))))
+    whole, error = m.fast_two_sum(b, up * near)
+    return whole + (b * _even(m, z) + (a * rest + (lost + (error - down * near))))
 
 
 def _large(m: Kit, x: Num, size: Num, result: Num, bound: float) -> Num:
