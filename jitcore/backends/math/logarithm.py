@@ -97,10 +97,13 @@ def _converted(m: Kit, k: Num, f: Num, s: Num, factor: str, unit: Num) -> tuple[
     _, rest = tail(m, f, s)
     product, error = m.two_product(f, first)
     near, low = m.exact_difference(rest, f * 0.5, f), m.fma(f, second, error)
-    # Without FMA the product is rounded by itself: that of a smaller factor less.
-    low = m.fma(near, first, low) if m.has_fma or first < 1.0 else near + m.fma(near, first - 1.0, low)
     total, error = m.fast_two_sum(unit, product)
-    return total, error + low
+    if m.has_fma:
+        return total, error + m.fma(near, first, low)
+    # The product is rounded by itself, and it and the sum after it would be too much.
+    product, lost = m.two_product(near, first)
+    total, rounding = m.fast_two_sum(total, product)
+    return total, (error + rounding) + (lost + low)
 
 
 def _log2(m: Kit, k: Num, f: Num, s: Num) -> Num:
