@@ -84,8 +84,9 @@ def _each_dtype(name: str, dtypes: str, count: int) -> int:
     return done
 
 
-@pytest.mark.parametrize("name", ["arctan2", "bitwise_count", "cbrt", "divide", "equal", "exp", "floor_divide", "left_shift",
-                                  "log", "maximum", "multiply", "remainder", "rint", "sign", "sin", "sqrt", "tanh"])
+@pytest.mark.parametrize("name", ["arctan2", "bitwise_count", "cbrt", "divide", "equal", "exp", "floor_divide",
+                                  "left_shift", "log", "maximum", "multiply", "remainder", "rint", "sign", "sin", "sqrt",
+                                  "tanh"])
 def test_operations(name):
     """Special values, of which most make reports, which must be NumPy's."""
     assert _each_dtype(name, "ld" if name in _BOTH else "l" if name in ("bitwise_count", "left_shift") else "d", 150)
