@@ -96,7 +96,8 @@ def trace(func: Any, *args: Any, **kwargs: Any) -> _stages.Traced:
     """The stages of compiling ``func`` for these arguments, one by one, without running it.
 
     ``t.graph`` (typed SSA text when printed), ``t.lower()``, then ``.as_text('kernels' | 'llvm')``, ``.compile()``,
-    then ``.as_text('asm')`` and a call with arguments.  Raises ``NotCompilable`` (with the
+    then ``.as_text('asm')`` and a call with arguments.  ``t.lower(device='cuda', arch='sm_90')`` gives the kernels
+    for a GPU, as ``.as_text('kernels' | 'llvm' | 'ptx')``, on any machine.  Raises ``NotCompilable`` (with the
     reason) where there is no region.
     """
     return _stages.trace(func, args, kwargs)

@@ -48,9 +48,20 @@ def declare(module: ir.Module, name: str, dtype: str) -> tuple[ir.Function, list
     return scalar, variants
 
 
+def called(text: str) -> list[tuple[str, ...]]:
+    """Symbol, name, dtype and lanes of the functions that a module of this text calls."""
+    return sorted(set(_SYMBOL.findall("\n".join(line for line in text.splitlines() if " call " in line))))
+
+
 @cache
-def definition(name: str, dtype: str, lanes: int, fma: bool) -> str:
-    """The text of a module that defines the function."""
+def definition(name: str, dtype: str, lanes: int, fma: bool, quiet: bool = True) -> str:
+    """The text of a module that defines the function.  ``quiet``: its comparisons raise no flag for NaN, which is for
+    machines that have flags."""
+    made = _defined(name, dtype, lanes, fma)
+    return quiet_compares(made) if quiet else made
+
+
+def _defined(name: str, dtype: str, lanes: int, fma: bool) -> str:
     function = FUNCTIONS[name]
     module = ir.Module()
     kind = register_type(dtype, lanes)
@@ -63,7 +74,7 @@ def definition(name: str, dtype: str, lanes: int, fma: bool) -> str:
     args = [Num(kit, a) for a in made.args]
     if function.usual is None or function.rare is None:
         b.ret(function.full(kit, *args).raw)
-        return quiet_compares(str(module))
+        return str(module)
     full = ir.Function(module, type_, made.name + ".full")
     full.linkage = "internal"
     for attribute in ("noinline", "cold", "nounwind"):
@@ -84,12 +95,12 @@ def definition(name: str, dtype: str, lanes: int, fma: bool) -> str:
     result.add_incoming(slow, rare)
     result.add_incoming(fast, usual)
     b.ret(result)
-    return quiet_compares(str(module))
+    return str(module)
 
 
 def link(module: llvm.ModuleRef, target: llvm.TargetMachine, fma: bool) -> llvm.ModuleRef:
     """Defines and inlines what the module, which must be optimised already, calls of these functions."""
-    found = sorted(set(_SYMBOL.findall("\n".join(line for line in str(module).splitlines() if " call " in line))))
+    found = called(str(module))
     if not found:
         return module
     for whole, name, dtype, lanes in found:
