@@ -14,7 +14,7 @@ import numpy as np
 
 from jitcore.frontend import numpy_direct
 from jitcore.frontend.numpy_args import items_of, known_int
-from jitcore.frontend.numpy_elementwise import as_dtype, element, emit, type_of
+from jitcore.frontend.numpy_elementwise import as_dtype, as_item, element, emit, type_of
 from jitcore.frontend.numpy_shapes import lengths_of, new_array
 from jitcore.frontend.numpy_store import store_number, update
 from jitcore.frontend.numpy_views import make_view, reshape, strides_of
@@ -363,7 +363,7 @@ def setitem(m: Any, array: Abstract, index: Abstract, value: Abstract) -> None:
             raise Unsupported("an array stored into an element")
         at = [wrapped(m, part.value, length) for part, length in zip(parts, lengths_of(m).shape(array))
               if part.value is not None]
-        store_number(m, array, as_dtype(m, value, kind.dtype), tuple(at))
+        store_number(m, array, as_item(m, value, kind.dtype), tuple(at))
         return
     shape = lengths_of(m).shape(array)
     whole = all(part.kind == "full" or (isinstance(part.value, Slice) and
@@ -371,7 +371,7 @@ def setitem(m: Any, array: Abstract, index: Abstract, value: Abstract) -> None:
                 for part, length in zip(parts, shape))
     target = array if whole and len(parts) == len(shape) else _view(m, array, parts, False)
     if not isinstance(value, Array):
-        update(m, target, as_dtype(m, value, kind.dtype), "unsafe")
+        update(m, target, as_item(m, value, kind.dtype), "unsafe")
         return
     lengths_of(m).shape(value)                  # notes the hints
     source = value.value
