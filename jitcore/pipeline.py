@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 
 from jitcore import _core, config, guards, kernels, passes
-from jitcore.backends import cpu
+from jitcore.backends import cpu, nvvm
 from jitcore.backends.base import Compiled, Lowered
 from jitcore.frontend.snapshot import Refusal, Snapshot, Trace
 from jitcore.frontend.trace import trace_region
@@ -38,14 +38,14 @@ class Stages:
     seconds: float = 0.0
 
 
-def trace(snapshot: Snapshot) -> Trace | Refusal:
-    """Symbolic execution, then the passes."""
+def trace(snapshot: Snapshot, leave_out: frozenset[str] = frozenset()) -> Trace | Refusal:
+    """Symbolic execution, then the passes but those to ``leave_out``."""
     result = trace_region(snapshot)
     if isinstance(result, Refusal):
         return result
     if config.strict:
         verify(result.graph)
-    passes.run(result.graph, verify=config.strict)
+    passes.run(result.graph, verify=config.strict, leave_out=leave_out)
     passes.finish(result.graph, verify=config.strict)
     config.LOGGERS["graph"].debug("%s", _Late(lambda: print_graph(result.graph)))
     return result
@@ -58,6 +58,11 @@ def lower(snapshot: Snapshot, traced: Trace, options: config.Options) -> Stages:
     lowered = cpu.lower(traced.graph, plan, OPS, region_name(snapshot), precision=options.precision)
     config.LOGGERS["llvm"].debug("%s", _Late(lambda: lowered.llvm))
     return Stages(region_name(snapshot), snapshot.unit, line_at(snapshot), traced, plan, lowered)
+
+
+def lower_for_device(traced: Trace, options: config.Options, arch: str) -> nvvm.DeviceCode:
+    """Fusion, and the kernels' code for a GPU of an architecture such as ``'sm_90'``."""
+    return nvvm.lower(kernels.plan(traced.graph, OPS), OPS, arch, precision=options.precision)
 
 
 def build(stages: Stages) -> _core.Region:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import inspect
 from types import FunctionType
-from typing import Any
+from typing import Any, Literal, overload
 
 from jitcore import _core, config, pipeline
+from jitcore.backends.cpu.loops import Unsupported
+from jitcore.backends.nvvm import DeviceCode
 from jitcore.errors import NotCompilable
 from jitcore.frontend.snapshot import Refusal, Snapshot, Trace
 from jitcore.ir.graph import Graph
@@ -62,8 +64,20 @@ class Traced:
     def guards(self) -> list[Any]:
         return list(self._trace.guards)
 
-    def lower(self) -> LoweredRegion:
-        """Fused into kernels and lowered to LLVM IR."""
+    @overload
+    def lower(self, *, device: Literal["cpu"] = "cpu", arch: str = "sm_90") -> LoweredRegion: ...
+    @overload
+    def lower(self, *, device: Literal["cuda"], arch: str = "sm_90") -> LoweredKernels: ...
+    def lower(self, *, device: str = "cpu", arch: str = "sm_90") -> LoweredRegion | LoweredKernels:
+        """Fused into kernels and lowered to LLVM IR, for the CPU or (``device='cuda'``) for a GPU.
+
+        For a GPU that are the kernels alone, and ``arch`` is its architecture: ``'sm_75'``, ``'sm_80'``, ``'sm_90'``,
+        ``'sm_100'`` or ``'sm_120'``.  No GPU is needed.  Raises ``ValueError`` for another device or architecture.
+        """
+        if device == "cuda":
+            return LoweredKernels(pipeline.lower_for_device(self._trace, self._options, arch))
+        if device != "cpu":
+            raise ValueError(f"device must be 'cpu' or 'cuda', not {device!r}")
         return LoweredRegion(self._snapshot.func, pipeline.lower(self._snapshot, self._trace, self._options))
 
 
@@ -85,6 +99,24 @@ class LoweredRegion:
         """Machine code."""
         pipeline.build(self._stages)
         return Runnable(self._func, self._stages)
+
+
+class LoweredKernels:
+    """The kernels of a region for a GPU."""
+
+    def __init__(self, code: DeviceCode) -> None:
+        self._code = code
+
+    def as_text(self, stage: str) -> str:
+        """The text of ``stage``: ``'kernels'``, ``'llvm'`` or ``'ptx'``.  Raises ``ValueError`` for another.  What is
+        no device code is named in the first and the last, with the reason; ``NotCompilable`` where llvmlite's LLVM
+        cannot make PTX at all."""
+        try:
+            return self._code.as_text(stage)
+        except KeyError:
+            raise ValueError(f"kernels for a GPU have the stages 'kernels', 'llvm' and 'ptx', not {stage!r}") from None
+        except Unsupported as error:
+            raise NotCompilable(str(error)) from None
 
 
 class Runnable:

@@ -50,10 +50,21 @@ def declare(module: ir.Module, name: str, dtype: str) -> tuple[ir.Function, list
     return scalar, variants
 
 
+def called(text: str) -> list[tuple[str, ...]]:
+    """Symbol, name, dtype, lanes and parts of the functions that a module of this text calls."""
+    return sorted(set(_SYMBOL.findall("\n".join(line for line in text.splitlines() if " call " in line))))
+
+
 @cache
-def definition(name: str, dtype: str, lanes: int, parts: int, fma: bool) -> str:
+def definition(name: str, dtype: str, lanes: int, parts: int, fma: bool, quiet: bool = True) -> str:
     """The text of a module that defines the function; ``parts``: how many vectors its vectors are joined from, which
-    the code for rare arguments, as it need not be fast, takes one after the other."""
+    the code for rare arguments, as it need not be fast, takes one after the other.  ``quiet``: its comparisons raise no
+    flag for NaN, which is for machines that have flags."""
+    made = _defined(name, dtype, lanes, parts, fma)
+    return quiet_compares(made) if quiet else made
+
+
+def _defined(name: str, dtype: str, lanes: int, parts: int, fma: bool) -> str:
     function = FUNCTIONS[name]
     module = ir.Module()
     kind = register_type(dtype, lanes)
@@ -66,7 +77,7 @@ def definition(name: str, dtype: str, lanes: int, parts: int, fma: bool) -> str:
     args = [Num(kit, a) for a in made.args]
     if function.usual is None or function.rare is None:
         b.ret(function.full(kit, *args).raw)
-        return quiet_compares(str(module))
+        return str(module)
     narrow = register_type(dtype, lanes // parts)
     full = ir.Function(module, ir.FunctionType(narrow, [narrow] * function.arity), made.name + ".full")
     full.linkage = "internal"
@@ -88,7 +99,7 @@ def definition(name: str, dtype: str, lanes: int, parts: int, fma: bool) -> str:
     result.add_incoming(slow, rare)
     result.add_incoming(fast, usual)
     b.ret(result)
-    return quiet_compares(str(module))
+    return str(module)
 
 
 def _by_parts(b: ir.IRBuilder, function: ir.Function, args: list[ir.Value], lanes: int, parts: int) -> ir.Value:
@@ -180,7 +191,7 @@ def link(module: llvm.ModuleRef, target: llvm.TargetMachine, fma: bool) -> llvm.
     text = joined(str(module))
     if "%jc.joined." in text:
         module = llvm.parse_assembly(text)
-    found = sorted(set(_SYMBOL.findall("\n".join(line for line in text.splitlines() if " call " in line))))
+    found = called(text)
     if not found:
         return module
     for whole, name, dtype, lanes, parts in found:

@@ -1,0 +1,141 @@
+"""Reductions, from their PTX: NumPy's order of additions, by any axes, with what is fused in front."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from .check import SIZES, Pair, reported
+from .test_elementwise import sample
+
+
+def total(x):
+    return x.sum()
+
+
+def chain(x):
+    return (x * x + x).sum(), x.max()
+
+
+@pytest.mark.parametrize("dtype", "fdl")
+def test_full_sums(dtype):
+    pair = Pair(total, sample(3, dtype))
+    for n in (*SIZES, 7, 8, 129, 264):
+        pair.same(sample(n, dtype), misaligned=8)
+
+
+def test_sums_of_many_parts():
+    """Several passes; the groups take several leaves each."""
+    pair = Pair(chain, sample(3, "f"))
+    for n, processors in ((100_003, 1), (40_000, 40)):
+        pair.same(sample(n, "f"), processors=processors)
+    assert {s.removesuffix("_checked") for s in pair.device.symbols} == {"k0_tree_flat", "k0_combine"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", "fd")
+def test_sums_of_all_lengths(dtype):
+    pair = Pair(total, sample(3, dtype))
+    for n in range(1200):
+        pair.same(sample(n, dtype))
+
+
+def all_of(x):
+    return x.sum(), x.prod(), x.max(), x.min(), (x > 3).any(), (x > 3).all()
+
+
+@pytest.mark.parametrize("dtype", "bL")
+def test_ints(dtype):
+    pair = Pair(all_of, sample(3, dtype))
+    for n in (1, 33, 1000):
+        pair.same(sample(n, dtype))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", "?bBhHiIlLfd")
+def test_all_dtypes(dtype):
+    for function in (all_of, lambda x: np.bitwise_xor.reduce(x) if dtype not in "?fd" else x.max()):
+        pair = Pair(function, sample(3, dtype))
+        for n in SIZES[1:]:
+            pair.same(sample(n, dtype)[:200 if dtype in "fd" else n])
+
+
+_AXES = {
+    "first": lambda x: x.sum(axis=0), "middle": lambda x: x.sum(axis=1), "last": lambda x: x.sum(axis=2),
+    "outer": lambda x: x.sum(axis=(0, 2)), "inner": lambda x: (x * 2).sum(axis=(1, 2), keepdims=True),
+    "all": lambda x: x.sum(axis=(0, 1, 2)), "extremes": lambda x: (x.max(axis=2), x.min(axis=2), x.sum(axis=2)),
+    "products": lambda x: x.prod(axis=1),
+}
+
+
+@pytest.mark.parametrize("name, order", [(name, order) for name in _AXES for order in "CF"
+                                         if order == "C" or name in ("last", "outer")])
+def test_axes(name, order):
+    pair = Pair(_AXES[name], np.array(sample((2, 3, 4), "d"), order=order))
+    for shape in ((1, 5, 300), (5, 1, 1), (4, 130, 2), (3, 0, 2)):
+        x = np.array(sample(shape, "d"), order=order)
+        if not (order == "F" and x.flags.c_contiguous) and (x.size or name != "extremes"):
+            pair.same(x)
+
+
+def test_axes_by_turns():
+    pair = Pair(lambda x: x.sum(axis=(0, 2)), sample((2, 2, 2, 2), "d"))
+    pair.same(sample((3, 5, 7, 4), "d"))
+    pair = Pair(lambda x: x.sum(axis=(1, 3)), sample((2, 2, 2, 2), "f"))
+    pair.same(sample((3, 5, 7, 140), "f"))
+
+
+def test_what_is_fused_may_be_broadcast_and_stored():
+    def rows(x, y):
+        z = x * y
+        return z, z.sum(axis=1), z.max(axis=1)
+
+    pair = Pair(rows, sample((3, 4), "f"), sample(4, "f"))
+    for shape in ((3, 4), (33, 40), (2, 1000)):
+        pair.same(sample(shape, "f"), sample(shape[1], "f"))
+
+
+def test_sums_that_convert_go_by_buffers():
+    pair = Pair(lambda x: x.sum(dtype="d"), sample(3, "f"))
+    for n in (1, 1000, 8192, 8193, 20_005):
+        pair.same(sample(n, "f"))
+    assert [s.removesuffix("_checked") for s in pair.device.symbols[:1]] == ["k0_tree_flat"]
+    assert pair.device.symbols[-1].startswith("k0_gather")
+
+
+def test_several_kernels():
+    """Each reads what another has written."""
+    def softmax(x):
+        e = np.exp(x - x.max(axis=1, keepdims=True))
+        return e / e.sum(axis=1, keepdims=True)
+
+    pair = Pair(softmax, sample((3, 4), "f"))
+    pair.same(sample((17, 200), "f"))
+    deviation = Pair(lambda x: x.mean(), sample(3, "f"))
+    deviation.same(sample(1000, "f"))
+
+
+_ODD = [
+    (total, [1e308, 1e308], {"over"}), (total, [np.inf, -np.inf], {"invalid"}), (total, [np.inf, 1.0], set()),
+    (total, [np.nan, 1e308, 1.0], set()), (total, [np.inf, *[1.0] * 200, 1e308, 1e308], {"over"}),
+    (total, [np.nan] + [1e308] * 20, {"over"}), (lambda x: x.max(), [np.nan, 1.0], set()),
+    (lambda x: x.sum(axis=0), [[1e308], [1e308]], {"over"}), (lambda x: x.prod(axis=0), [[1e308], [1e308]], {"over"}),
+]
+
+
+@pytest.mark.parametrize("index", range(len(_ODD)))
+def test_reports(index):
+    function, numbers, want = _ODD[index]
+    x = np.array(numbers)
+    pair = Pair(function, np.ones_like(x))
+    pair.run(x)
+    assert pair.device.kinds() == want == reported(function, [x])
+    with np.errstate(all="ignore"):
+        assert np.array_equal(pair.run(x)[0], function(x), equal_nan=True)
+
+
+@pytest.mark.parametrize("numbers, mixed", [([0.0, -0.0, -1.0], True), ([0.0, -1.0], False), ([-0.0, 3.0, 0.0], False)])
+def test_zeros_of_both_signs_are_told(numbers, mixed):
+    """Which of them NumPy's maximum gives depends on its vectors."""
+    pair = Pair(lambda x: x.max(), np.ones(3))
+    pair.run(np.array(numbers))
+    assert (pair.device.flags & 224 == 224) is mixed
