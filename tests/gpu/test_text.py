@@ -212,7 +212,8 @@ def _halves(x, y):
 _KINDS: dict[str, tuple[Callable[..., Any], Callable[[], Any], int]] = {
     "fused": (fused, lambda: np.ones(9, "f"), 40), "rows": (lambda x, y: x.sum(axis=1), lambda: np.ones((4, 6)), 48),
     "floats": (_floats, lambda: np.ones(9, "f"), 96), "doubles": (_floats, lambda: np.ones(9, "d"), 112),
-    "functions": (_functions, lambda: np.ones(9, "d"), 128), "powers": (_powers, lambda: np.ones(9, "d"), 128), "ints": (_ints, lambda: np.ones(9, "l"), 112),
+    "functions": (_functions, lambda: np.ones(9, "d"), 128), "powers": (_powers, lambda: np.ones(9, "d"), 128),
+    "ints": (_ints, lambda: np.ones(9, "l"), 112),
     "planes": (_planes, lambda: np.ones((4, 6)), 80), "halves": (_halves, lambda: np.ones(9, "e"), 64),
     "complex": (lambda x, y: (x + y, x == y, x.real * 2), lambda: np.ones(9, "D"), 64),
 }

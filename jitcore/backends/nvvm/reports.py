@@ -48,7 +48,7 @@ def kinds(b: LLVMBuilder, name: str, result: Scalar, args: list[Scalar], possibl
     if name in _BY_PARTS and result.dtype in PART:
         words = [kinds(b, name, part(result), [part(a) for a in args], possible, quiet) for part in (b.real, b.imag)]
         return fold(b.ir.or_, [word for word in words if word is not None]) if words[0] is not None else None
-    wanted = {kind for kind in possible if kind in KINDS and not quiet & KINDS[kind]}
+    wanted = {kind for kind in possible & KINDS.keys() if not quiet & KINDS[kind]}
     outs = [r for r in parts_of(b, result) if r.dtype in FLOATS]
     ins = [p for a in args for p in parts_of(b, a) if p.dtype in FLOATS]
     if not outs or not wanted:
@@ -64,14 +64,14 @@ def kinds(b: LLVMBuilder, name: str, result: Scalar, args: list[Scalar], possibl
     note(INVALID, b.and_(_any(b, [b.isnan(r) for r in outs]), b.not_(nan_in)))
     odd_in = b.or_(nan_in, _any(b, [_is_infinite(b, x) for x in ins]))
     infinite = b.and_(_any(b, [_is_infinite(b, r) for r in outs]), b.not_(odd_in))
-    pole = b.const("?", OVER not in possible)
-    if DIVIDE not in possible:
-        pole = b.const("?", False)
-    elif OVER in possible:
+    if DIVIDE in possible and OVER in possible and name in _POLES:
         at = args[_POLES[name]]
         pole = b.cmp("==", at, b.const(at.dtype, 0))
-    note(DIVIDE, b.and_(infinite, pole))
-    note(OVER, b.and_(infinite, b.not_(pole)))
+        note(DIVIDE, b.and_(infinite, pole))
+        note(OVER, b.and_(infinite, b.not_(pole)))
+    else:       # one of them, or which of them is not known: then both
+        note(DIVIDE, infinite)
+        note(OVER, infinite)
     return word
 
 
