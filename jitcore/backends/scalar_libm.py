@@ -24,7 +24,7 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 
 from jitcore import config
-from jitcore.backends.math import FUNCTIONS
+from jitcore.backends.math import FUNCTIONS, OWN_ONLY
 from jitcore.backends.math.link import declare, symbol
 from jitcore.backends.scalar import register_type
 
@@ -139,7 +139,7 @@ class LibmHook:
         self._variants: dict[str, ir.Function] = {}
 
     def vector(self, b: ir.IRBuilder, name: str, dtype: str, args: list[ir.Value]) -> ir.Value:
-        if self.own and name in FUNCTIONS:
+        if name in FUNCTIONS and (self.own or name in OWN_ONLY):
             return b.call(self._own(name, dtype), args)
         return b.call(self._declare(name, dtype, len(args)), args)
 

@@ -14,7 +14,8 @@ from jitcore.ops.table import OPS
 from tests.ops.harness import Program, specials
 from tests.ops.test_math import values
 
-UFUNCS = {op.libm: op.ufunc for op in OPS.values() if op.libm in FUNCTIONS}
+UFUNCS = {op.libm: op.ufunc for op in OPS.values() if op.libm in FUNCTIONS} | {
+    "cube": lambda x: np.power(x, 3), "fourth": lambda x: np.power(x, 4)}
 CASES = [(name, dtype) for name in FUNCTIONS for dtype in "df"]
 REPORTS = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
 #: Arguments of which the results are known exactly: positions, values.
@@ -41,6 +42,8 @@ EXACT = {
     "cbrt": [(8.0, 2.0), (-27.0, -3.0), (0.0, 0.0), (-0.0, -0.0), (np.inf, np.inf), (1.0, 1.0), (0.125, 0.5)],
     "hypot": [(3.0, 4.0, 5.0), (0.0, -0.0, 0.0), (np.inf, np.nan, np.inf), (np.nan, -np.inf, np.inf), (-5.0, 12.0,
     13.0)],
+    "cube": [(3.0, 27.0), (-2.0, -8.0), (0.0, 0.0), (-0.0, -0.0), (np.inf, np.inf), (-np.inf, -np.inf)],
+    "fourth": [(3.0, 81.0), (-2.0, 16.0), (-0.0, 0.0), (-np.inf, np.inf), (2.0**-30, 2.0**-120)],
     "pow": [(3.0, 1.0, 3.0), (-3.0, 3.0, -27.0), (2.0, 10.0, 1024.0), (0.0, -1.0, np.inf), (-0.0, -3.0, -np.inf),
             (-0.0, -2.0, np.inf), (-0.0, 3.0, -0.0), (np.nan, 0.0, 1.0), (1.0, np.nan, 1.0), (-1.0, np.inf, 1.0),
             (0.5, np.inf, 0.0), (0.5, -np.inf, np.inf), (-np.inf, 3.0, -np.inf), (-np.inf, -3.0, -0.0), (np.inf, -2.0,
@@ -131,7 +134,7 @@ def mp_values(name: str) -> object:
     mpmath = pytest.importorskip("mpmath")
     one = mpmath.mpf(1)
     special = {"exp2": lambda x: mpmath.mpf(2)**x, "log2": lambda x: mpmath.log(x, 2), "pow": mpmath.power,
-               "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x))}
+               "cube": lambda x: x**3, "fourth": lambda x: x**4, "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x))}
     return special.get(name) or getattr(mpmath, name), one
 
 

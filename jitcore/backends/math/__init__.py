@@ -1,7 +1,8 @@
 """jitcore's own vector math: at most 1 unit in the last place, the same code at every vector width.
 
-Job: ``FUNCTIONS``, the functions by their C names.  Each is written once over ``kit.Num``, as code without branches,
-for one number or a vector of any length, in the format of its argument.  ``link`` puts them into modules.
+Job: ``FUNCTIONS``, the functions by their C names (``OWN_ONLY`` have none).  Each is written once over ``kit.Num``, as
+code without branches, for one number or a vector of any length, in the format of its argument.  ``link`` puts them into
+modules.
 ``docs/numerics.md`` states what was measured.
 
 Invariants: special values as C's Annex F has them; no spurious invalid, divide or overflow flag, the genuine ones are
@@ -65,6 +66,11 @@ FUNCTIONS = {
     "asin": Function(1, inverse.arcsin, inverse.usual_arcsin, inverse.rare_arcsin, together=2),
     "acos": Function(1, inverse.arccos, inverse.usual_arccos, inverse.rare_arcsin, together=2),
     "pow": Function(2, power.power, power.usual_power, power.rare_power),
+    "cube": Function(1, power.cube, power.usual_cube, power.rare_cube),
+    "fourth": Function(1, power.fourth, power.usual_fourth, power.rare_fourth),
     "cbrt": Function(1, roots.cbrt, roots.usual_cbrt, roots.rare_cbrt),
     "hypot": Function(2, roots.hypot, roots.usual_hypot, roots.rare_hypot, together=1),
 }
+
+#: Those that the C library does not have.
+OWN_ONLY = frozenset({"cube", "fourth"})

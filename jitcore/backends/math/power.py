@@ -10,8 +10,13 @@ The relative error of the logarithm is less than 2**-64 (float32: 2**-34), which
 finite
 result is less than 1/5 of a unit in the last place.  The product with ``y`` and its error go into the exponential:
 1/2 for its last sum and 1/4 for the sum below it.
+
+cube and fourth: x**3 and x**4, which NumPy has by ``power`` with a scalar exponent, as products of which the errors are
+kept.
 """
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from jitcore.backends.math.kit import Flag, Kit, Num
 from jitcore.backends.math.logarithm import Decomposed, decompose
@@ -102,3 +107,60 @@ def power(m: Kit, x: Num, y: Num) -> Num:
     result = m.sqrt(undefined.pick(x, 1.0)) * undefined.pick(1.0, result)
     result = x.is_nan().pick(x, y.is_nan().pick(y, result))
     return (y.equals(0.0) | x.equals(1.0)).pick(1.0, result)
+
+
+# -- small whole powers ------------------------------------------------------------------------------
+def usual_cube(m: Kit, x: Num) -> Num:
+    """Both products with their errors: 1/2 for the last sum, and next to nothing beside it."""
+    square, low = m.two_product(x, x)
+    high, error = m.two_product(square, x)
+    return high + m.fma(low, x, error)
+
+
+def usual_fourth(m: Kit, x: Num) -> Num:
+    square, low = m.two_product(x, x)
+    high, error = m.two_product(square, square)
+    return high + m.fma(low + low, square, error)
+
+
+def _limits(m: Kit, exponent: int) -> tuple[float, float]:
+    """Between these, products and their errors are normal numbers."""
+    return 2.0 ** -(m.by(902, 66) // exponent), 2.0 ** (m.by(1022, 126) // exponent)
+
+
+def _rare_whole(m: Kit, x: Num, exponent: int) -> Flag:
+    return m.outside(abs(x), *_limits(m, exponent))
+
+
+def _whole(m: Kit, x: Num, exponent: int, value: Callable[[Kit, Num], Num]) -> Num:
+    """x**exponent for any x: numbers are brought between the limits, and the result back by one product; where it is
+    sure to be 0 or infinite, and for what is no number, products alone do."""
+    low, high = _limits(m, exponent)
+    size, steps = abs(x), m.by(192, 24)
+    least, most = 2.0 ** -(m.by(1074, 149) // exponent + 2), 2.0 ** (m.by(1024, 128) // exponent + 1)
+    number, up, down = ~m.outside(size, least, most), size < low, size >= high
+    y = number.pick(x * up.pick(2.0**steps, down.pick(2.0**-steps, 1.0)), 1.0)
+    back = steps * exponent
+    result = value(m, y) * up.pick(2.0**-back, down.pick(2.0**back, 1.0))
+    square = number.pick(1.0, x) * number.pick(1.0, x)
+    return number.pick(result, square * (number.pick(1.0, x) if exponent == 3 else square))
+
+
+def rare_cube(m: Kit, x: Num) -> Flag:
+    """Whether x is very small, very large or no number."""
+    return _rare_whole(m, x, 3)
+
+
+def cube(m: Kit, x: Num) -> Num:
+    """x**3."""
+    return _whole(m, x, 3, usual_cube)
+
+
+def rare_fourth(m: Kit, x: Num) -> Flag:
+    """Whether x is very small, very large or no number."""
+    return _rare_whole(m, x, 4)
+
+
+def fourth(m: Kit, x: Num) -> Num:
+    """x**4."""
+    return _whole(m, x, 4, usual_fourth)
