@@ -24,7 +24,7 @@ from jitcore.ops.table import OPS  # noqa: E402
 
 #: Where the arguments lie, if not between -10 and 10.
 RANGES = {"arcsin": (-1, 1), "arccos": (-1, 1), "log": (0.01, 100), "log2": (0.01, 100), "log10": (0.01, 100),
-          "log1p": (-0.9, 10), "power": (0.1, 10), "tanh": (-3, 3)}
+          "log1p": (-0.9, 10), "power": (0.1, 10), "tanh": (-3, 3), "arccosh": (1, 10), "arctanh": (-0.99, 0.99)}
 
 
 def written(name: str, arity: int):

@@ -154,6 +154,16 @@ PyObject *jc_box_np(int typenum, const void *data)
     }
 }
 
+/* A list [new] of borrowed items. */
+static PyObject *jc_list_of(int64_t n, PyObject *const *items)
+{
+    PyObject *made = PyList_New((Py_ssize_t)n);
+    for (int64_t i = 0; made != NULL && i < n; i++) {
+        PyList_SET_ITEM(made, i, Py_NewRef(items[i]));
+    }
+    return or_null(made);
+}
+
 /* A tuple [new] of borrowed items. */
 static PyObject *jc_tuple(int64_t n, PyObject *const *items)
 {
@@ -217,7 +227,7 @@ int jc_symbols_add(PyObject *dict)
         {"jc_box_bool", (void *)jc_box_bool},
         {"jc_box_complex", (void *)jc_box_complex},
         {"jc_box_np", (void *)jc_box_np},
-        {"jc_tuple", (void *)jc_tuple},
+        {"jc_tuple", (void *)jc_tuple}, {"jc_list_of", (void *)jc_list_of},
         {"jc_call", (void *)jc_call},
         {"jc_incref", (void *)jc_incref},
         {"jc_decref", (void *)jc_decref},

@@ -17,9 +17,11 @@
 /* ---- arrays.c, views.c, order.c: called by native code, see each definition ---------------------- */
 JC_HIDDEN PyObject *jc_empty(int typenum, int nd, const int64_t *dims, int order);
 JC_HIDDEN PyObject *jc_empty_strided(int typenum, int nd, const int64_t *dims, const int64_t *strides);
-JC_HIDDEN void jc_korder(int nd, int nop, const int64_t *const *strides, const int64_t *dims, int64_t itemsize,
-                         int64_t *out_strides);
-JC_HIDDEN void jc_copy_order(int nd, const int64_t *strides, const int64_t *dims, int64_t itemsize,
+JC_HIDDEN void jc_korder(int nd, int nop, const int64_t *const *strides, const int64_t *dims, const int64_t *lengths,
+                         int64_t itemsize, int64_t *out_strides);
+JC_HIDDEN void jc_ufunc_order(int nd, int nop, const int64_t *const *strides, const int64_t *sizes, const int64_t *dims,
+                              int64_t itemsize, int64_t *out_strides);
+JC_HIDDEN void jc_copy_order(int nd, const int64_t *strides, int64_t size, const int64_t *dims, int64_t itemsize,
                              int64_t *out_strides);
 JC_HIDDEN PyObject *jc_view(PyObject *base, int typenum, int nd, const int64_t *dims, const int64_t *strides,
                             char *data);
@@ -28,6 +30,8 @@ JC_HIDDEN PyObject *jc_box_np(int typenum, const void *data);
 /* ---- reports.c ----------------------------------------------------------------------------------- */
 JC_HIDDEN void jc_reports_clear(void);
 JC_HIDDEN int jc_reports_test(void);
+JC_HIDDEN int jc_reports_seen(void);
+JC_HIDDEN void jc_reports_again(int seen);
 JC_HIDDEN int jc_raised(void);
 JC_HIDDEN int64_t jc_buffer_items(void);
 

@@ -71,6 +71,21 @@ void jc_reports_clear(void)
 #endif
 }
 
+/* The set flags, for jc_reports_again. */
+int jc_reports_seen(void)
+{
+    return flags_now();
+}
+
+/* Sets flags that code which clears them as it likes, such as some of NumPy's loops, may have taken away. */
+void jc_reports_again(int seen)
+{
+    if (JC_UNLIKELY(seen != 0)) {
+        feraiseexcept((seen & DIVIDE ? FE_DIVBYZERO : 0) | (seen & OVERFLOW_ ? FE_OVERFLOW : 0)
+                      | (seen & UNDERFLOW_ ? FE_UNDERFLOW : 0) | (seen & INVALID ? FE_INVALID : 0));
+    }
+}
+
 /* The settings in force; -1 with an exception set. */
 static int read_settings(settings *found)
 {
@@ -169,7 +184,8 @@ int jc_reports_symbols(PyObject *dict)
 {
     static const jc_symbol table[] = {
         {"jc_raised", (void *)jc_raised}, {"jc_buffer_items", (void *)jc_buffer_items},
-        {"jc_reports_clear", (void *)jc_reports_clear}, {"jc_reports_test", (void *)jc_reports_test}, {NULL, NULL},
+        {"jc_reports_clear", (void *)jc_reports_clear}, {"jc_reports_test", (void *)jc_reports_test},
+        {"jc_reports_seen", (void *)jc_reports_seen}, {"jc_reports_again", (void *)jc_reports_again}, {NULL, NULL},
     };
     return jc_symbols_put(dict, table);
 }

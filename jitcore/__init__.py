@@ -10,14 +10,13 @@ that CPython and NumPy give.  See ``docs/architecture.md`` for how, and ``jitcor
 function.
 """
 from jitcore import _support
-from jitcore.errors import JitcoreError, NotCompilable
+from jitcore.errors import DeviceError, JitcoreError, NotCompilable
 
 __version__ = "0.1.0"
 
 if _support.USABLE:
-    from jitcore.api import accelerate, disable, disabled, enable, explain, never, stats, trace
-else:
-    from jitcore._support import (  # type: ignore[no-redef]
+    from jitcore.api import (
+        DeviceArray,
         accelerate,
         disable,
         disabled,
@@ -25,10 +24,26 @@ else:
         explain,
         never,
         stats,
+        synchronize,
+        to_device,
+        trace,
+    )
+else:
+    from jitcore._support import (  # type: ignore[no-redef,assignment]
+        DeviceArray,
+        accelerate,
+        disable,
+        disabled,
+        enable,
+        explain,
+        never,
+        stats,
+        synchronize,
+        to_device,
         trace,
     )
 
 __all__ = [
-    "JitcoreError", "NotCompilable", "__version__", "accelerate", "disable", "disabled", "enable", "explain", "never",
-    "stats", "trace",
+    "DeviceArray", "DeviceError", "JitcoreError", "NotCompilable", "__version__", "accelerate", "disable", "disabled",
+    "enable", "explain", "never", "stats", "synchronize", "to_device", "trace",
 ]

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from jitcore import config
+from jitcore.errors import DeviceError
 
 #: Reviewed CPython versions (see csrc/frame_compat.h), first and last NumPy release tested.
 PYTHONS = ((3, 11), (3, 12), (3, 13))
@@ -52,9 +53,22 @@ if not USABLE and not config.inert:
     warnings.warn(f"jitcore is inert: {OBSTACLE}; functions run as they are", RuntimeWarning, stacklevel=3)
 
 
-def accelerate(func: Any = None, /, *, precision: str = "default") -> Any:
+class DeviceArray:
+    """There are none: jitcore is inert here."""
+
+
+def to_device(x: Any) -> Any:
+    """Not to be had: jitcore is inert here.  Raises ``DeviceError``."""
+    raise DeviceError(f"jitcore is inert: {OBSTACLE}")
+
+
+def synchronize() -> None:
+    """Nothing to do: jitcore is inert here."""
+
+
+def accelerate(func: Any = None, /, *, precision: str = "default", device: str = "auto") -> Any:
     """The identity: jitcore is inert here."""
-    options = config.Options(precision=precision)
+    options = config.Options(precision=precision, device=device)
     return (lambda f: f) if func is None and options else func
 
 

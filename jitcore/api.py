@@ -8,6 +8,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 from jitcore import config
+from jitcore.backends.cuda import driver as _driver
+from jitcore.backends.cuda.array import DeviceArray
+from jitcore.runtime import device as _device
 from jitcore.runtime import discovery, marking
 from jitcore.runtime import explain as _explain
 from jitcore.runtime import stages as _stages
@@ -19,19 +22,24 @@ F = TypeVar("F")
 @overload
 def accelerate(func: F, /) -> F: ...
 @overload
-def accelerate(*, precision: str = "default") -> Callable[[F], F]: ...
-def accelerate(func: Any = None, /, *, precision: str = "default") -> Any:
+def accelerate(*, precision: str = "default", device: str = "auto") -> Callable[[F], F]: ...
+def accelerate(func: Any = None, /, *, precision: str = "default", device: str = "auto") -> Any:
     """Mark ``func``: its calls run as native code where that gives the same result.
 
     Returns ``func`` itself, so pickling, introspection, subclassing and wrappers see what they saw before.
     ``precision``: ``'default'`` computes transcendental functions with vectorised code; ``'numpy'`` calls NumPy's own
-    inner loops, bit-identical.  Marking again with other options replaces them.  A ``staticmethod``,
+    inner loops, bit-identical.  ``device``: with ``'auto'`` calls that get arrays on a GPU run there, all others on the
+    CPU; ``'cuda'`` takes arrays of the host there and back as well; ``'cpu'`` uses no GPU.  Marking again with other
+    options replaces them.  A ``staticmethod``,
     ``classmethod``, bound method or ``functools.partial`` is returned as it is, with the function inside marked.
     Generator and coroutine functions run as they are.
 
-    Raises ``TypeError`` for anything that is not a Python function, ``ValueError`` for an unknown option value.
+    Raises ``TypeError`` for anything that is not a Python function, ``ValueError`` for an unknown option value,
+    ``DeviceError`` for ``device="cuda"`` where there is no GPU, with what is missing.
     """
-    options = config.Options(precision=precision)
+    options = config.Options(precision=precision, device=device)
+    if device == "cuda":
+        _driver.device()
     if func is None:
         return lambda f: marking.mark(f, options)
     return marking.mark(func, options)
@@ -93,6 +101,25 @@ def trace(func: Any, *args: Any, **kwargs: Any) -> _stages.Traced:
     reason) where there is no region.
     """
     return _stages.trace(func, args, kwargs)
+
+
+def to_device(x: Any) -> DeviceArray:
+    """A ``DeviceArray`` with the elements of ``x``: a copy of an array of the host, the same memory for what CuPy,
+    torch or Numba have on a GPU.
+
+    ``x``: anything that ``numpy.asarray`` takes, of a dtype among bool, integers, float16 to float64, complex64 and
+    complex128, or an object with ``__cuda_array_interface__`` or ``__dlpack__``.  Raises ``TypeError`` for other
+    dtypes, ``DeviceError`` where there is no GPU, ``MemoryError`` naming sizes.
+    """
+    return _device.to_device(x)
+
+
+def synchronize() -> None:
+    """Wait until the GPU has done all that it was given.  Reports of overflow and the like come now, by NumPy's rules.
+
+    Raises ``DeviceError`` for what has failed there.
+    """
+    _device.synchronize()
 
 
 disabled = marking.disabled

@@ -20,6 +20,7 @@ VARIABLES = {
 }
 
 PRECISIONS = ("default", "numpy")
+DEVICES = ("auto", "cpu", "cuda")
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,16 @@ class Options:
     """Options of one marked function.
 
     ``precision``: 'default' computes transcendental functions inline (vectorised), 'numpy' calls NumPy's own inner
-    loops, bit-identical throughout.
+    loops, bit-identical throughout.  ``device``: 'auto' runs calls with arrays on a device there, 'cuda' those with
+    arrays of the host as well, 'cpu' none.
     """
 
     precision: str = "default"
+    device: str = "auto"
 
     def __post_init__(self) -> None:
+        if self.device not in DEVICES:
+            raise ValueError(f"device must be one of {DEVICES}, not {self.device!r}")
         if self.precision not in PRECISIONS:
             raise ValueError(f"precision must be one of {PRECISIONS}, not {self.precision!r}")
 

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 
 class JitcoreError(Exception):
-    """Base of jitcore's own exceptions.  None of them is raised by a call of a marked function."""
+    """Base of jitcore's own exceptions.  A call of a marked function raises none of them, but for a
+    ``DeviceError`` of a device that fails."""
 
 
 class NotCompilable(JitcoreError):
     """``trace`` was asked for a function that has no region for these arguments; the text says why."""
+
+
+class DeviceError(JitcoreError):
+    """There is no device to run on, or it failed; the text says what is missing and how to get it."""
 
 
 #: kind -> what it means for the user.
@@ -23,6 +28,7 @@ REASONS = {
     "call": "a generic operation, done through Python, after which native code goes on",
     "compiler": "a failure inside the compiler (please report it)",
     "budget": "too large for one region",
+    "device": "its operations run on the device one by one",
     "restarts": "every way through is handed over to the interpreter from the start",
     "thrashing": "the region handed over in more than half of its runs",
 }

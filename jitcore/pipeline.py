@@ -38,14 +38,14 @@ class Stages:
     seconds: float = 0.0
 
 
-def trace(snapshot: Snapshot) -> Trace | Refusal:
-    """Symbolic execution, then the passes."""
+def trace(snapshot: Snapshot, leave_out: frozenset[str] = frozenset()) -> Trace | Refusal:
+    """Symbolic execution, then the passes but those to ``leave_out``."""
     result = trace_region(snapshot)
     if isinstance(result, Refusal):
         return result
     if config.strict:
         verify(result.graph)
-    passes.run(result.graph, verify=config.strict)
+    passes.run(result.graph, verify=config.strict, leave_out=leave_out)
     passes.finish(result.graph, verify=config.strict)
     config.LOGGERS["graph"].debug("%s", _Late(lambda: print_graph(result.graph)))
     return result

@@ -112,3 +112,27 @@ def test_functions_with_defaults_that_stay_are_looked_into():
     for i in range(20):
         assert f(x, kept[i % 2]).tolist() == [2.0 * (i % 2) + 1.0] * 3
     assert counts(f) == 2 and jitcore.stats(f).site_calls == 0
+
+
+def test_objects_made_anew_behind_a_call():
+    @jitcore.accelerate
+    def f(x):
+        y = np.empty(3, np.dtype(np.int32, metadata={}))
+        y[:] = x * 2
+        return y + 1
+
+    x = np.arange(3.0)
+    for _ in range(200):
+        assert f(x).tolist() == [1, 3, 5]
+    assert counts(f) <= 20
+
+
+def test_objects_that_come_again_are_known_each():
+    @jitcore.accelerate
+    def f(x, ufunc):
+        return ufunc(x * 2.0, 1.0)
+
+    x, ufuncs = np.arange(3.0), [np.add, np.subtract, np.multiply, np.divide, np.maximum]
+    for k in range(50):
+        f(x, ufuncs[k % 5])
+    assert counts(f) == 5 and jitcore.stats(f).site_calls == 0

@@ -42,22 +42,29 @@ POLYNOMIALS = {
     # atanh s = s + s z / 3 + s z**2 p(z), z = s**2
     "pow": Polynomial(lambda z: (mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1 - z / 3) / z**2, lambda z: z**2, mp.mpf(0), _S,
                       (8, 4)),
-    # cbrt(1 + f), where half of the bits are enough
-    "cbrt": Polynomial(lambda f: mp.cbrt(1 + f), lambda f: 1 / mp.cbrt(1 + f), mp.sqrt(mp.mpf(1) / 2) - 1,
-                       mp.sqrt(mp.mpf(2)) - 1, (9, 5)),
+    # (1 - e)**(-1/3) = 1 + e p(e), where half of the bits are enough
+    "cbrt": Polynomial(lambda e: ((1 - e) ** (-mp.mpf(1) / 3) - 1) / e, lambda e: e, mp.mpf("-0.1035"),
+                       mp.mpf("0.1035"), (6, 3)),
     # sin r = r - r z p(z), z = r**2
     "sin": Polynomial(lambda z: (1 - mp.sin(mp.sqrt(z)) / mp.sqrt(z)) / z, lambda z: z, mp.mpf(0), _QUARTER, (6, 4)),
     # cos r = 1 - z / 2 + z**2 p(z)
     "cos": Polynomial(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, lambda z: z**2, mp.mpf(0), _QUARTER, (6, 3)),
-    # tan r = r + r z p(z)
-    "tan": Polynomial(lambda z: (mp.tan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, mp.mpf(0), _QUARTER, (15, 7)),
+    # tan r = r / (1 - z p(z))
+    "tan": Polynomial(lambda z: (1 - mp.sqrt(z) * mp.cot(mp.sqrt(z))) / z, lambda z: z / (1 - z / 3), mp.mpf(0),
+                      _QUARTER, (10, 5)),
     # cosh r = 1 + z p(z), sinh r = r + r z p(z), z = r**2
     "cosh": Polynomial(lambda z: (mp.cosh(mp.sqrt(z)) - 1) / z, lambda z: z, mp.mpf(0), _HALF_LN2**2, (5, 3)),
     "sinh": Polynomial(lambda z: (mp.sinh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, mp.mpf(0), _HALF_LN2**2,
                        (6, 4)),
+    # tanh v = v + v z p(z), z = v**2
+    "tanh": Polynomial(lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, mp.mpf(0),
+                       mp.mpf("0.1955") ** 2, (7, 3)),
+    # arctanh s = s + s z p(z), z = s**2
+    "atanh": Polynomial(lambda z: (mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, mp.mpf(0),
+                        mp.mpf("0.2005") ** 2, (8, 3)),
     # arctan t = t - t z p(z), arcsin s = s + s z p(z), z the square
     "atan": Polynomial(lambda z: (1 - mp.atan(mp.sqrt(z)) / mp.sqrt(z)) / z, lambda z: z, mp.mpf(0),
-                       mp.mpf("0.2501"), (12, 5)),
+                       mp.mpf("0.3601"), (14, 6)),
     "asin": Polynomial(lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, mp.mpf(0),
                        mp.mpf("0.2501"), (12, 5)),
 }
@@ -72,8 +79,6 @@ CONSTANTS: dict[str, tuple[Callable[[], mp.mpf], dict[str, tuple[int, ...]]]] = 
     # The second part leaves room for the multiples that the usual range of the trigonometric functions has.
     "half_pi": (lambda: mp.pi / 2, {"d": (53, 33, 53), "f": (24, 13, 24)}),
     "half_pi_full": (lambda: mp.pi / 2, {"d": (53, 53), "f": (24, 24)}),
-    "cbrt_2": (lambda: mp.cbrt(2), {"d": (53,), "f": (24,)}),
-    "cbrt_half": (lambda: mp.cbrt(mp.mpf(1) / 2), {"d": (53,), "f": (24,)}),
     "third": (lambda: mp.mpf(1) / 3, {"d": (53, 53), "f": (24, 24)}),
     "quarter_pi": (lambda: mp.pi / 4, {"d": (50, 53), "f": (21, 24)}),
     "two_over_pi": (lambda: 2 / mp.pi, {"d": (53,), "f": (24,)}),

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from llvmlite import ir
 
+from jitcore.backends.scalar_quiet import MARK
 from jitcore.ops.builder import FLOATS, ITEMSIZE, PART, SIGNED, Scalar
 from jitcore.ops.casts import double_to_half
 
@@ -58,9 +59,11 @@ class LLVMBuilder:
     drives the builder turns them into one exit.
     """
 
-    def __init__(self, ir_builder: ir.IRBuilder, math_hook: MathHook) -> None:
+    def __init__(self, ir_builder: ir.IRBuilder, math_hook: MathHook, flags: bool = True) -> None:
         self.ir = ir_builder
         self.hook = math_hook
+        #: Whether the flags are read behind this code.
+        self.flags = flags
         self.bails: list[ir.Value] = []
 
     # -- constants and memory -------------------------------------------------------------------
@@ -216,9 +219,10 @@ class LLVMBuilder:
             p, q = x.raw, y.raw
             if x.dtype == "e":
                 p, q = self._widened(p), self._widened(q)
-            if pred == "!=":
-                return Scalar("?", self.ir.fcmp_unordered("!=", p, q))
-            return Scalar("?", self.ir.fcmp_ordered(pred, p, q))
+            found = self.ir.fcmp_unordered("!=", p, q) if pred == "!=" else self.ir.fcmp_ordered(pred, p, q)
+            if not self.flags:
+                found.set_metadata(MARK, self.ir.module.add_metadata([]))
+            return Scalar("?", found)
         compare = self.ir.icmp_signed if x.dtype in SIGNED else self.ir.icmp_unsigned
         return Scalar("?", compare(pred, x.raw, y.raw))
 

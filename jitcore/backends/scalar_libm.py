@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import math
 import os
 from functools import cache, lru_cache
 
@@ -36,13 +37,19 @@ VECTOR_NAMES = {
 #: ISA letter of the vector ABI, the feature it needs, and bytes in a register.
 _ISAS = (("d", "avx2", 32), ("e", "avx512f", 64))
 
-#: The oldest glibc whose ``pow`` says how far it is off: 0.511 units in the last place, and 0.033 more as the logarithm
-#: of the result grows to the largest.  That makes less than 0.515 for squares of these numbers (their bits).
+#: The oldest glibc whose ``pow`` says how far it is off: in units of the last place 0.511, and 0.033 more as the
+#: logarithm of the result grows to the largest; where it is computed with FMA 0.509 and 0.028.
 _EXACT_POW = (2, 28)
-_SQUARED_LOW, _SQUARED_HIGH = (1023 - 60) << 52, (1023 + 60) << 52
-#: How far, in units of the last place, a square may be from its product so that ``pow`` cannot give another number:
-#: less than 1 - 0.515.
-_CLOSE = 31 / 64
+#: A square between 2**-n and 2**n (n, c) whose product's error is less than c has no other ``pow``: c is less than 1
+#: less how far that is off.
+_ANY, _WITH_FMA = (120, 31 / 64), (48, 0.4896)
+#: Numbers and their squares by ``pow`` with FMA, where that without gives another one.
+_FMA_SQUARES = (
+    ("0x1.f0a63b79f28c7p-8", "0x1.e1c24934ddec1p-15"), ("0x1.da48aa5d8bf31p+0", "0x1.b75895c1581f9p+1"),
+    ("0x1.34d976fc194bcp+0", "0x1.749bff098b8e9p+0"), ("0x1.abe8d110e3d2fp+0", "0x1.65a13e94f8ad9p+1"),
+    ("0x1.7fa3f9658eed3p+0", "0x1.1f7606a2b5fa3p+1"), ("0x1.85f7cbd5d7061p-8", "0x1.290580a96c351p-15"),
+    ("0x1.4542668ea14afp-16", "0x1.9d41a99f30297p-32"), ("0x1.19ad8e83a2db8p-24", "0x1.35ee7886e8c65p-48"),
+)
 
 
 @lru_cache(maxsize=1)
@@ -96,14 +103,18 @@ def _libm_symbol(name: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _squares() -> bool:
-    """Whether the error of this library's ``pow`` is known, and the machine tells a product's error in one step."""
+def _squares() -> tuple[tuple[int, float], ...]:
+    """What is known of the error of this library's ``pow``, the most precise first; nothing where the machine does not
+    tell a product's error in one step."""
     try:
         name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
         known = name == "glibc" and tuple(int(part) for part in version.split(".")[:2]) >= _EXACT_POW
     except (AttributeError, OSError, ValueError):
-        return False
-    return known and has_fma()
+        return ()
+    if not known or not has_fma():
+        return ()
+    fused = all(float.fromhex(x) ** 2.0 == float.fromhex(square) for x, square in _FMA_SQUARES)
+    return (_WITH_FMA, _ANY) if fused else (_ANY,)
 
 
 def has_fma() -> bool:
@@ -211,8 +222,11 @@ class LibmHook:
     def _square(self) -> ir.Function:
         """``pow(x, 2.0)``, which calls the library only if rounding might have gone either way.
 
-        The product ``x * x`` is the square correctly rounded, and an FMA gives its error exactly.  Inlined.  Raises no
-        flag that the library's would not: what is out of range is not multiplied.
+        The product ``x * x`` is the square correctly rounded, and an FMA gives its error exactly; the product and a
+        little more than 1/2c times its error round to the product only where the error is at most c.  Bits are
+        compared, since a comparison of floats takes longer to decide a jump.  Inlined.  May raise
+        flags that the library's would not: no flag is read behind code for single numbers, and kernels take flags for
+        a hint only.
         """
         known = self.module.globals.get("jc.square")
         if known is not None:
@@ -220,22 +234,21 @@ class LibmHook:
         double, word = ir.DoubleType(), ir.IntType(64)
         function = self._inlined("jc.square", 1)
         x, = function.args
-        entry, done, call = (function.append_basic_block(n) for n in ("entry", "done", "call"))
+        entry, done = function.append_basic_block("entry"), function.append_basic_block("done")
         b = ir.IRBuilder(entry)
-        size = b.and_(b.bitcast(x, word), ir.Constant(word, (1 << 63) - 1))
-        inside = b.icmp_unsigned("<", b.sub(size, ir.Constant(word, _SQUARED_LOW)),
-                                 ir.Constant(word, _SQUARED_HIGH - _SQUARED_LOW))
-        safe = b.select(inside, x, ir.Constant(double, 1.0))
-        near = b.fmul(safe, safe)
-        rest = b.bitcast(b.and_(b.bitcast(b.fma(safe, safe, b.fneg(near)), word), ir.Constant(word, (1 << 63) - 1)),
-                         double)
-        power = b.bitcast(b.and_(b.bitcast(near, word), ir.Constant(word, 0x7FF << 52)), double)
-        sure = b.fcmp_ordered("<=", rest, b.fmul(power, ir.Constant(double, _CLOSE * 2.0**-52)))
-        b.cbranch(b.and_(inside, sure), done, call)
+        near = b.fmul(x, x)
+        error, bits = b.fma(x, x, b.fneg(near)), b.bitcast(near, word)
+        size = b.lshr(bits, ir.Constant(word, 52))
+        for most, close in _squares():
+            moved = b.fma(error, ir.Constant(double, math.nextafter(0.5 / close, 2)), near)
+            inside = b.icmp_unsigned("<", b.sub(size, ir.Constant(word, 1023 - most)), ir.Constant(word, 2 * most))
+            same = b.icmp_unsigned("==", b.bitcast(moved, word), bits)
+            call = function.append_basic_block("call")
+            b.cbranch(b.and_(inside, same), done, call).set_weights([2000, 1])
+            b.position_at_end(call)
+        b.ret(b.call(self._scalar("pow", 2), [x, ir.Constant(double, 2.0)]))
         b.position_at_end(done)
         b.ret(near)
-        b.position_at_end(call)
-        b.ret(b.call(self._scalar("pow", 2), [x, ir.Constant(double, 2.0)]))
         return function
 
     def fmod(self, b: ir.IRBuilder, dtype: str, args: list[ir.Value]) -> ir.Value:

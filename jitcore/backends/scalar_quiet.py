@@ -5,6 +5,7 @@ the signalling instruction in vector code and in selects, which sets the INVALID
 same is made of ``==`` with an infinity, which is ``>=``.  The flags would then be useless as the filter for NumPy's
 reports, and data with NaN slow.  Only LLVM's constrained comparison
 intrinsic has the quiet form; the loop vectoriser does not know it, so it is put in afterwards.
+What carries ``MARK`` may set flags: code for single numbers, which would pay for it with jumps in place of choices.
 Invariants: results are unchanged; only float and double comparisons of ordering and with infinities are touched.
 Used by the CPU back end between optimisation and code generation.
 """
@@ -12,6 +13,8 @@ from __future__ import annotations
 
 import re
 
+#: The kind of metadata on comparisons that may signal.
+MARK = "jc.signals"
 _FCMP = re.compile(
     r"^(?P<head>\s*%\S+ = )fcmp (?P<pred>[ou][lg][te]|(?:oeq|une)(?=.*0x[7Ff][Ff][Ff]0000000000000)) "
     r"(?P<type>float|double|<\d+ x (?:float|double)>) (?P<operands>.+)$", re.MULTILINE)
@@ -39,6 +42,8 @@ def quiet_compares(text: str) -> str:
 
     def replace(match: re.Match[str]) -> str:
         kind = match["type"]
+        if f"!{MARK} " in match["operands"]:
+            return match[0]
         first, second, rest = _operands(match["operands"])
         if kind in _SHORT:
             suffix, result = _SHORT[kind], "i1"

@@ -147,7 +147,7 @@ class Builder:
             method = Method(Lazy(obj.__func__, Attr(source, "__func__")), Lazy(obj.__self__, Attr(source, "__self__")))  # type: ignore[attr-defined]
             method.source = source
             return method
-        if isinstance(obj, _BY_IDENTITY):
+        if isinstance(obj, _BY_IDENTITY) and source not in self._varying:
             self.guard(IsObject(source, obj))
             return Known(obj, source)
         self.guard(TypeIs(source, kind))

@@ -13,7 +13,7 @@ import numpy as np
 
 from jitcore.frontend import list_makers
 from jitcore.frontend.numpy_args import bind, is_absent, is_const, items_of, known_int, require_const
-from jitcore.frontend.numpy_elementwise import apply, as_dtype, cast, element, is_array_like, type_of, wrap
+from jitcore.frontend.numpy_elementwise import apply, as_dtype, as_item, cast, element, is_array_like, type_of, wrap
 from jitcore.frontend.numpy_methods import converted, copied, order_of
 from jitcore.frontend.numpy_ops import known_dtype
 from jitcore.frontend.numpy_shapes import all_equal, lengths_of, new_array
@@ -33,11 +33,12 @@ MOST_ELEMENTS = 8
 _FLOAT64 = np.dtype("d")
 
 
-def splat(m: Any, value: Value, shape: tuple[Value, ...], layout: str = "C") -> Array:
-    """A new array filled with a strong scalar."""
+def splat(m: Any, value: Value, shape: tuple[Value, ...], layout: str = "C", like: bool = False) -> Array:
+    """A new array filled with a strong scalar; ``like``: in the order of a copy of one with this layout."""
     dtype = value.type.dtype  # type: ignore[attr-defined]
     kind = array(dtype, len(shape), "C" if len(shape) <= 1 else layout)
-    return new_array(m, m.builder.emit("splat", (value,), kind, shape=shape))
+    attrs = {"like": True} if like and kind.layout == "F" else {}
+    return new_array(m, m.builder.emit("splat", (value,), kind, shape=shape, **attrs))
 
 
 def shape_argument(m: Any, value: Abstract) -> tuple[Value, ...]:
@@ -83,7 +84,7 @@ def empty_like(m: Any, args: Args, kwargs: Kwargs) -> Abstract:
     layout = model.type.layout if order == "K" else order
     if layout == "A":
         raise Unsupported("empty_like of an array whose memory order is not static")
-    return splat(m, zero, lengths_of(m).shape(model), layout)
+    return splat(m, zero, lengths_of(m).shape(model), layout, like=not is_const(given["order"], "F"))
 
 
 # -- from objects ---------------------------------------------------------------------------------------
@@ -123,7 +124,7 @@ def _from_items(m: Any, items: Args, dtype: np.dtype | None) -> Array:
         raise Unsupported("an array of many or of unlike things")
     kinds = [default_dtype(item) for item in items]
     dtype = dtype or fold_left(np.promote_types, kinds)
-    values = [as_dtype(m, item, dtype) for item in items]
+    values = [as_item(m, item, dtype) for item in items]
     lengths = lengths_of(m)
     shape = (lengths.const(len(items)),)
     return new_array(m, m.builder.emit("pack", tuple(values), array(dtype, 1), shape=shape))
@@ -174,9 +175,9 @@ def _array(m: Any, value: Abstract, given: dict[str, Abstract], copy: bool) -> A
     if same and fits and not copy:
         type_of(value)
         return value
-    if same:
+    if same and copy:
         return copied(m, value, order)
-    if not fits:
+    if not fits:        # without a copy the lengths decide: an array can be contiguous in both orders
         raise Unsupported("a conversion with a change of memory order")
     assert dtype is not None
     return converted(m, value, dtype)

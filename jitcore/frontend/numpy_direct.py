@@ -23,7 +23,7 @@ from jitcore.frontend.protocol import Unsupported
 from jitcore.frontend.samples import no_warnings
 from jitcore.frontend.values import Abstract, Array, Known, Opaque, Scalar, Sequence, Slice, is_number
 from jitcore.ir.graph import Value
-from jitcore.ir.types import COMPILED_DTYPES, INT, OBJECT, Type, array, parse_type, strong
+from jitcore.ir.types import COMPILED_DTYPES, INT, OBJECT, Type, array, is_plain_dtype, parse_type, strong
 
 Args = list[Abstract]
 Kwargs = dict[str, Abstract]
@@ -32,6 +32,8 @@ Kwargs = dict[str, Abstract]
 _SAMPLE = 6
 #: More items than this are no argument of a call.
 _MOST_ITEMS = 16
+#: Lists in lists in an argument, at most: one may contain itself.
+_MOST_DEPTH = 8
 #: A larger int may be a length, for which a sample would take too much memory.
 _MOST = 10**5
 #: Other objects that may be results.
@@ -48,7 +50,7 @@ class _Call:
         self.whole = True           # samples have the lengths of the snapshot
         self.arrays: list[Array] = []
 
-    def item(self, value: Abstract, name: str) -> tuple[tuple[str, Any], Any]:
+    def item(self, value: Abstract, name: str, depth: int = 0) -> tuple[tuple[str, Any], Any]:
         """A part of the template and a sample."""
         value = self.m.force(value)
         if isinstance(value, Scalar) and name in self.pinned and value.type.weak and value.type.dtype.kind in "bi":
@@ -74,15 +76,15 @@ class _Call:
             known = slice(*(self.m.known(part) for part in (value.start, value.stop, value.step)))
             return ("c", known), known
         items = items_of(self.m, value)
-        if items is None or len(items) > _MOST_ITEMS:
+        if items is None or len(items) > _MOST_ITEMS or depth > _MOST_DEPTH:
             raise Unsupported("an argument that is no array or number")
-        if items and all(isinstance(item, Known) and is_number(item.obj) for item in items):
-            numbers: Any = tuple(item.obj for item in items if isinstance(item, Known))
-            if isinstance(value, Sequence) and value.kind == "list":    # a tuple may be an index, a list never is one
-                numbers = np.array(numbers)
+        is_list = getattr(value, "kind", "") != "tuple"     # a range is as good as one; a tuple may be an index
+        if items and not is_list and all(isinstance(item, Known) and is_number(item.obj) for item in items):
+            numbers = tuple(item.obj for item in items if isinstance(item, Known))
             return ("c", numbers), numbers
-        parts = [self.item(item, name) for item in items]
-        return ("t", tuple(part for part, _ in parts)), tuple(sample for _, sample in parts)
+        parts = [self.item(item, name, depth + 1) for item in items]
+        samples = [sample for _, sample in parts]
+        return ("l" if is_list else "t", tuple(part for part, _ in parts)), samples if is_list else tuple(samples)
 
 
 def _sample(m: Any, value: Array | Scalar) -> Any:
@@ -136,6 +138,10 @@ def changed(m: Any, function: Callable[..., Any], position: int, args: Args, kwa
             strict: bool = False, key: str = "") -> Array:
     """``function(*args, **kwargs)``, which changes the array at ``position`` (or given by the keyword ``key``) and
     nothing else: done on a copy, whose elements are then stored.  Gives the array."""
+    if not key and position >= len(args):
+        key = names.split()[position].strip("!-")
+    if key and key not in kwargs:
+        raise Unsupported(f"{_name(function)} without {key}")
     target = m.force(kwargs[key] if key else args[position])
     if not isinstance(target, Array) or target.readonly:
         raise Unsupported(f"{_name(function)} of something that is no array, or read-only")
@@ -230,7 +236,7 @@ def _several(m: Any, found: Any, make: Callable[[Type], Value]) -> Abstract:
 def as_array(m: Any, obj: Value, sample: np.ndarray, ordered: bool | None) -> Array:
     """The array that an object is, if it is one of the dtype and rank of ``sample``.  ``ordered``: its memory order
     is expected to be that of the sample; None: nothing is known of it, it may be a view."""
-    if sample.dtype.char not in COMPILED_DTYPES or sample.dtype.char in "qQ":
+    if sample.dtype.char not in COMPILED_DTYPES or sample.dtype.char in "qQ" or not is_plain_dtype(sample.dtype):
         raise Unsupported(f"a result of dtype {sample.dtype}")
     ndim = sample.ndim
     if ndim <= 1 and (ordered is not None or ndim == 0):

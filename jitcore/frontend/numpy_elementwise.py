@@ -97,8 +97,9 @@ def fold(obj: Any, dtype: np.dtype) -> Any | None:
         return None
 
 
-def cast(m: Any, value: Value, dtype: np.dtype) -> Value:
-    """``value`` converted to ``dtype`` as NumPy converts operands; exits where NumPy would report."""
+def cast(m: Any, value: Value, dtype: np.dtype, as_copy: bool = False) -> Value:
+    """``value`` converted to ``dtype`` as NumPy converts operands; exits where NumPy would report.  ``as_copy``: into
+    an array that has a memory order of its own, which a conversion in NumPy's buffers has not."""
     kind = value.type
     assert isinstance(kind, (ScalarType, ArrayType))
     weak = isinstance(kind, ScalarType) and kind.weak
@@ -118,8 +119,9 @@ def cast(m: Any, value: Value, dtype: np.dtype) -> Value:
         exit = 0 if cast_reports(kind.dtype, dtype) else None
     if isinstance(kind, ArrayType):
         layout = elementwise_layout((value,), value.shape)
+        attrs = {"order": "K"} if as_copy and kind.ndim > 1 else {}
         return m.builder.emit("cast", (value,), array(dtype, kind.ndim, layout), shape=value.shape, exit=exit,
-                              dtype=dtype.char)
+                              dtype=dtype.char, **attrs)
     return m.builder.emit("cast", (value,), strong(dtype), exit=exit, dtype=dtype.char)
 
 
@@ -133,6 +135,20 @@ def as_dtype(m: Any, operand: Abstract, dtype: np.dtype) -> Value:
     if isinstance(operand, Scalar) and operand.type.weak and type(operand.hint) is int and dtype.kind in "iu":
         fold(operand.hint, dtype)           # refuse what would exit at once
     return cast(m, m.builder.as_value(operand), dtype)
+
+
+def as_item(m: Any, operand: Abstract, dtype: np.dtype) -> Value:
+    """The same for a number that becomes an element of an array of ``dtype``: an int that NumPy cannot convert safely
+    it takes for Python's, and so it has to fit."""
+    kind = type_of(operand)
+    weak = isinstance(kind, ScalarType) and kind.weak
+    if weak or dtype.kind not in "iu" or kind.dtype.kind not in "iu" or np.can_cast(kind.dtype, dtype):
+        return as_dtype(m, operand, dtype)
+    if isinstance(operand, Known):
+        return as_dtype(m, Known(int(operand.obj)), dtype)  # type: ignore[call-overload]
+    if kind.dtype.kind == "u" and kind.dtype.itemsize == 8:
+        raise Unsupported("a uint64 as an element of another dtype")
+    return cast(m, m.builder.emit("unbox", (m.builder.as_value(operand),), INT), dtype)
 
 
 # -- the operation ----------------------------------------------------------------------------------

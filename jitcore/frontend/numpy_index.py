@@ -14,7 +14,7 @@ import numpy as np
 
 from jitcore.frontend import numpy_direct
 from jitcore.frontend.numpy_args import items_of, known_int
-from jitcore.frontend.numpy_elementwise import as_dtype, element, emit, type_of
+from jitcore.frontend.numpy_elementwise import as_dtype, as_item, element, emit, type_of
 from jitcore.frontend.numpy_shapes import lengths_of, new_array
 from jitcore.frontend.numpy_store import store_number, update
 from jitcore.frontend.numpy_views import make_view, reshape, strides_of
@@ -211,9 +211,30 @@ def _stepped(m: Any, flat: Array, index: Slice) -> Array:
                      lengths.idx("mul", start, lengths.const(size)))
 
 
+def _flat_index(m: Any, index: Abstract, stored: bool) -> Abstract:
+    """An index of a flat iterator: a number, a slice, an array of numbers or of truth values; of the forms that arrays
+    have beside these, ``...`` and ``()`` are everything where they are read."""
+    index = m.force(index)
+    items = items_of(m, index) if getattr(index, "kind", "") in ("tuple", "list") else None
+    if items is not None and len(items) == 1 and getattr(index, "kind", "") == "tuple":
+        return _flat_index(m, items[0], stored)
+    if isinstance(index, Array):
+        known = index.type.ndim > 0 or type_of(index).dtype.kind != "b"
+    elif items is not None:
+        known = bool(items) if getattr(index, "kind", "") == "list" else not (items or stored)
+    elif isinstance(index, Known):
+        known = not stored if index.obj is ... else (
+            isinstance(index.obj, (int, np.integer)) and type(index.obj) is not bool)
+    else:
+        known = isinstance(index, Slice) or (isinstance(index, Scalar) and index.type.dtype.kind in "iu")
+    if not known:
+        raise Unsupported("an index of an iterator over an array")
+    return index
+
+
 def flat_item(m: Any, over: FlatIterator, index: Abstract) -> Abstract:
     """``array.flat[index]``: a number, or a copy."""
-    found = getitem(m, _flat(m, over), index)
+    found = getitem(m, _flat(m, over), _flat_index(m, index, False))
     if not isinstance(found, Array):
         return found
     return new_array(m, m.builder.emit("copy", (found.value,), array_type(found.type.dtype, found.type.ndim),
@@ -222,7 +243,7 @@ def flat_item(m: Any, over: FlatIterator, index: Abstract) -> Abstract:
 
 def set_flat_item(m: Any, over: FlatIterator, index: Abstract, value: Abstract) -> None:
     """``array.flat[index] = value``; an array must have as many elements as there are places."""
-    flat = _flat(m, over)
+    flat, index = _flat(m, over), _flat_index(m, index, True)
     if is_advanced(m, index):
         if isinstance(value, Array) and value.type.ndim:
             if not isinstance(index, Array) or index.type.ndim != 1 or type_of(index).dtype.kind == "b":
@@ -342,7 +363,7 @@ def setitem(m: Any, array: Abstract, index: Abstract, value: Abstract) -> None:
             raise Unsupported("an array stored into an element")
         at = [wrapped(m, part.value, length) for part, length in zip(parts, lengths_of(m).shape(array))
               if part.value is not None]
-        store_number(m, array, as_dtype(m, value, kind.dtype), tuple(at))
+        store_number(m, array, as_item(m, value, kind.dtype), tuple(at))
         return
     shape = lengths_of(m).shape(array)
     whole = all(part.kind == "full" or (isinstance(part.value, Slice) and
@@ -350,7 +371,7 @@ def setitem(m: Any, array: Abstract, index: Abstract, value: Abstract) -> None:
                 for part, length in zip(parts, shape))
     target = array if whole and len(parts) == len(shape) else _view(m, array, parts, False)
     if not isinstance(value, Array):
-        update(m, target, as_dtype(m, value, kind.dtype), "unsafe")
+        update(m, target, as_item(m, value, kind.dtype), "unsafe")
         return
     lengths_of(m).shape(value)                  # notes the hints
     source = value.value

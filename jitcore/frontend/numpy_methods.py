@@ -18,6 +18,7 @@ from jitcore.frontend.numpy_args import bind, flag, is_absent, is_const, items_o
 from jitcore.frontend.numpy_elementwise import (
     apply,
     as_dtype,
+    as_item,
     cast,
     element,
     find_op,
@@ -143,11 +144,11 @@ def copied(m: Any, operand: Array, order: str) -> Array:
 
 
 def order_of(operand: Array, value: Abstract, what: str) -> str:
-    """A memory order argument: 'C', 'F' or 'K'; 'A' is resolved."""
+    """A memory order argument: 'C', 'F' or 'K'; 'A' is resolved, which is 'K' for a contiguous array."""
     if is_const(value, "C", "F", "K"):
         return str(value.obj)  # type: ignore[attr-defined]
     if is_const(value, "A") and operand.type.layout != "A":
-        return operand.type.layout
+        return "K"
     raise Unsupported(f"{what} with another order")
 
 
@@ -155,10 +156,8 @@ def converted(m: Any, operand: Array, dtype: np.dtype) -> Array:
     """``operand.astype(dtype)`` in K order: always a new array."""
     if dtype == operand.type.dtype:
         return copied(m, operand, "K")
-    # A copy has an order of its own where strides are 0 (a broadcast operand), unlike a ufunc's result.
-    source = copied(m, operand, "K") if operand.type.layout == "A" and operand.type.ndim > 1 else operand
-    lengths_of(m).shape(source)                 # notes the hints
-    return new_array(m, cast(m, source.value, dtype))
+    lengths_of(m).shape(operand)                # notes the hints
+    return new_array(m, cast(m, operand.value, dtype, as_copy=True))
 
 
 @method("astype")
@@ -213,7 +212,7 @@ def _fill(m: Any, operand: Array, args: Args, kwargs: Kwargs) -> Abstract:
     type_of(given["value"])
     if isinstance(given["value"], Array):
         raise Unsupported("fill with an array")
-    update(m, operand, as_dtype(m, given["value"], operand.type.dtype), "unsafe")
+    update(m, operand, as_item(m, given["value"], operand.type.dtype), "unsafe")
     return Known(None)
 
 
@@ -233,6 +232,8 @@ def _round(m: Any, operand: Array, args: Args, kwargs: Kwargs) -> Abstract:
         raise Unsupported("round() of these operands")
     if decimals == 0:
         return results(m, apply(m, find_op(np.rint), [operand]))
+    if operand.type.layout == "A" and operand.type.ndim > 1:
+        raise Unsupported("round() in C or Fortran order, whatever the array's strides say")
     scale = Known(10.0 ** abs(decimals))
     there, back = (np.multiply, np.divide) if decimals > 0 else (np.divide, np.multiply)
     scaled = wrap(m, apply(m, find_op(there), [operand, scale])[0])

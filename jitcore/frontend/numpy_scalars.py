@@ -2,9 +2,10 @@
 
 Job: Python's operators where both operands are numbers and one is a NumPy scalar.  NumPy does these apart
 from its ufuncs; measured against 2.4.6 and 2.5.5 over all dtypes and special values, result types and bits are
-the ufunc's, except: integers that overflow warn (here: exit), products of complex numbers use no FMA, powers
-are C's ``pow`` without the array loops' special exponents, a Python complex on the left of a float64
-stays Python's.  Invariant: what differs and is not done exactly here goes through NumPy's own operation.
+the ufunc's, except: integers that overflow warn (here: exit), products of complex numbers use no FMA, the order
+of complex numbers does not look for a NaN in the imaginary parts, powers are C's ``pow`` without the array loops'
+special exponents, a Python complex on the left of a float64 stays Python's.  Invariant: what differs and is not
+done exactly here goes through NumPy's own operation.
 Used by ``frontend.numpy_ops``.
 """
 from __future__ import annotations
@@ -68,7 +69,7 @@ def _binary(m: Any, op: str, ufunc: np.ufunc, a: Abstract, b: Abstract) -> Abstr
         return _integer(m, op, [as_dtype(m, v, loop) for v in (a, b)], loop)
     if op == "mul" and loop.kind == "c":
         return _complex_product(m, [as_dtype(m, v, loop) for v in (a, b)], loop)
-    if op in ("floordiv", "mod") and loop.char == "e":
+    if (op in ("floordiv", "mod") and loop.char == "e") or (op in ("lt", "le", "gt", "ge") and loop.kind == "c"):
         return _boxed(m, op, a, b)
     if op == "pow":
         if loop.char != "d" and loop.char not in _FITS:

@@ -84,16 +84,18 @@ def _is_itself(value: Value, target: Value) -> bool:
             and all_equal(value.shape, target.shape))
 
 
-def _ordered_like(value: Value, out: Value) -> bool:
-    """Whether ``value`` has the memory order of ``out`` whatever that is: it was computed, elementwise and over the
-    same lengths, from ``out`` and scalars alone (NumPy's K order of an array that it allocated itself is its own)."""
-    node = value.node
-    if value is out:
+def _ordered_like(m: Any, value: Value, out: Value) -> bool:
+    """Whether ``value`` lies in memory as ``out`` does: C order has one way only, else one that was computed from it
+    just now can be made to."""
+    node, kind = value.node, value.type
+    assert isinstance(kind, ArrayType)
+    if kind.layout == "C" or value is out:
         return True
-    if node is None or node.op not in ("ew", "cast") or value.shape != out.shape:
+    if node is None or node is not m.builder.block.nodes[-1] or node.op != "ew" or out not in node.operands \
+            or not all_equal(value.shape, out.shape):
         return False
-    arrays = [operand for operand in node.operands if isinstance(operand.type, ArrayType)]
-    return bool(arrays) and all(_ordered_like(operand, out) for operand in arrays)
+    node.attrs["like"] = node.operands.index(out)
+    return True
 
 
 def update(m: Any, out: Array, value: Value, casting: Any = "same_kind") -> Abstract:
@@ -119,17 +121,17 @@ def _replaces(m: Any, out: Array, value: Value) -> bool:
         return False
     kind, lengths = value.type, lengths_of(m)
     if isinstance(kind, ScalarType):
-        return out.type.layout != "A"
+        return out.type.layout == "C"
     assert isinstance(kind, ArrayType)
-    if kind.layout != out.type.layout or (kind.layout == "A" and not _ordered_like(value, out.value)):
-        return False
     shape = lengths.shape(out)
-    if kind.ndim != out.type.ndim:
+    if kind.layout != out.type.layout or kind.ndim != out.type.ndim:
         return False
     for a, b in zip(value.shape, shape):
         if lengths.canonical(a) is not b and (lengths.hint(a) is None or lengths.hint(a) != lengths.hint(b)
                                               or (lengths.number(a) == 1) != (lengths.number(b) == 1)):
             return False
+    if not _ordered_like(m, value, out.value):
+        return False
     for a, b in zip(value.shape, shape):
         lengths.require_equal(a, b)
     return True

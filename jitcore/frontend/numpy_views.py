@@ -105,12 +105,18 @@ def reshape(m: Any, operand: Array, wanted: Sequence[Abstract]) -> Array:
         raise Unsupported("more than one unknown length")
     total = lengths.product(before)
     known = lengths.product([n for n in target if n is not None])
-    if None in target:
+    given = None not in target
+    if not given:
         target[target.index(None)] = _missing(m, before, [n for n in target if n is not None], total, known)
     shape = [n for n in target if n is not None]
     kept = [n for n in before if lengths.number(n) != 1]
     if not all_equal(kept, [n for n in shape if lengths.number(n) != 1]):
         lengths.require_equal(lengths.product(shape), total)
+    if given and len(before) == len(shape) and all(
+            a is b or lengths.hint(a) == lengths.hint(b) is not None for a, b in zip(before, shape)):
+        for a, b in zip(before, shape):         # NumPy keeps the strides, those of axes of one element too
+            lengths.require_equal(a, b)
+        return make_view(m, operand, "reshape", None, before, strides_of(m, operand), "C")
     return make_view(m, operand, "reshape", None, shape, packed_strides(m, shape, operand.type.dtype.itemsize), "C")
 
 

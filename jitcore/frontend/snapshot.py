@@ -18,9 +18,9 @@ class Snapshot:
     """A frame's state: ``locals`` are its ``localsplus``, ``stack`` its operands, bottom first.
 
     ``unbound`` is the object that stands for NULL in both.  Functions with a code of ``opaque`` are not looked into:
-    they are known to be made anew, with other defaults, from call to call.  The texts at
-    ``varying`` are other ones each time: they are known by type only.  ``shared`` are the entries of the stack
-    whose objects others than the frame are known to hold.
+    they are known to be made anew, with other defaults, from call to call.  The texts and
+    objects at ``varying`` are other ones each time: they are known by type only.  ``shared`` are the entries of the
+    stack whose objects others than the frame are known to hold.
     """
 
     func: FunctionType

@@ -157,8 +157,7 @@ def _check(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context:
 
 
 def _finite(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
-    if not all(np.isfinite(operands)):
-        raise TakesExit
+    return bool(np.all(np.isfinite(operands)))
 
 
 def _asks_under(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context: Context) -> Any:
@@ -358,7 +357,8 @@ def _extent(node: Node, operands: Sequence[Any], shape: tuple[int, ...], context
 
 
 def _filled(template: tuple[Any, ...], operands: Sequence[Any]) -> list[Any]:
-    return [operands[item] if kind == "v" else tuple(_filled(item, operands)) if kind == "t" else item
+    made = {"t": tuple, "l": list}
+    return [operands[item] if kind == "v" else made[kind](_filled(item, operands)) if kind in made else item
             for kind, item in template]
 
 

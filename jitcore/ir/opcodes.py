@@ -41,8 +41,8 @@ _TABLE = (
     Opcode("same", "Exits unless two ints are equal.", (), "must"),
     Opcode("wrap", "operands index, length: the index counted from the front; exits out of range.", (), "must"),
     Opcode("check", "Exits unless the bool (weak) operand is true.", (), "must"),
-    Opcode("finite", "Exits unless all operands, float or complex scalars, are finite; may exit where their sum"
-           " overflows.", (), "must"),
+    Opcode("finite", "Whether all operands, float or complex scalars, are finite; may say no where their sum or a"
+           " product of them overflows."),
     Opcode("asks_under", "Whether the errstate in force asks for reports of underflow: the same all through a region."),
     Opcode("poll", "On a loop's way back: exits when the interpreter has to serve a signal or a pending call.",
            (), "must", False),
@@ -52,8 +52,10 @@ _TABLE = (
            " result has the broadcast shape, all-scalar operands give a strong scalar.  Exits where NumPy"
            " would report (attr reports of the op) under the errstate in force.", ("op", "sig"), "may"),
     Opcode("cast", "Elementwise conversion to attr dtype (a dtype char).  Exits where NumPy would report or a"
-           " weak int does not fit.  A scalar operand gives a strong scalar.", ("dtype",), "may"),
-    Opcode("splat", "An array of the result's shape filled with one scalar of its dtype."),
+           " weak int does not fit.  A scalar operand gives a strong scalar.  With attr order ('K') an array has the"
+           " memory order of a copy; attr like is as for ew.", ("dtype",), "may"),
+    Opcode("splat", "An array of the result's shape filled with one scalar of its dtype.  With attr like (True) an"
+           " array of layout F has the memory order of a copy of one."),
     Opcode("pack", "operands one scalar of the result's dtype for each element, in C order: a new array of them, whose"
            " lengths are constants."),
     Opcode("iota", "operands start, step (scalars of the result's dtype): start + i*step, one axis."),
@@ -71,7 +73,9 @@ _TABLE = (
     Opcode("copy", "A new array with the operand's elements in memory order attr order ('C', 'F', 'K').", ("order",)),
     Opcode("writable", "Exits unless the array (for a view, the array that it is taken from) may be written to.", (),
            "must"),
-    Opcode("store", "operands array, value (scalar), one wrapped index an axis: writes an element.", (), "no", False),
+    Opcode("store", "operands array, value (scalar), one wrapped index an axis: writes an element."
+           "  attr back (True): the number that was there; such stores are not made one wide one, so that the numbers"
+           " are not read as one either, which waits for the narrow stores of the trip before.", (), "no", False),
     Opcode("assign", "operands target (array), value: writes a scalar or the elements of an array, broadcast, into all"
            " of the target, as if the value had been complete before.  Exits, with nothing written, where elements of"
            " the target may share memory (its axes do not lie one inside another), and where NumPy copies one axis in"
@@ -105,8 +109,8 @@ _TABLE = (
            " it is one.", (), "must"),
     # -- generic -----------------------------------------------------------------------------
     Opcode("call", "Calls a known C function that runs no Python code.  attr callee: index into Graph.objects;"
-           " attr template: the argument tuple, where ('v', k) is operand k boxed, ('c', obj) a constant and ('t',"
-           " items) a tuple of such;"
+           " attr template: the argument tuple, where ('v', k) is operand k boxed, ('c', obj) a constant, ('t',"
+           " items) a tuple of such and ('l', items) a list;"
            " attr kwnames: names of the trailing ones.  An array or scalar result type is checked; exits if it"
            " differs or if the call raises (nothing may have happened then).  With attr strict (True) what NumPy would"
            " report (underflow where that is asked for) counts as raising.", ("callee", "template", "kwnames"),

@@ -168,7 +168,7 @@ def _check(node: Node, graph: Graph) -> None:
 def _finite(node: Node, graph: Graph) -> None:
     for value in node.operands:
         _i5(_scalar(value).dtype.kind in "fc", f"{value!r} is {value.type}, not a float or complex number")
-    _result(node, None)
+    _result(node, BOOL)
 
 
 def _asks_under(node: Node, graph: Graph) -> None:
@@ -372,11 +372,11 @@ def _call(node: Node, graph: Graph) -> None:
 
 def _template(node: Node, template: tuple[object, ...]) -> None:
     for item in template:
-        _attr(type(item) is tuple and len(item) == 2 and item[0] in ("v", "c", "t"), f"{item!r} in a template")
+        _attr(type(item) is tuple and len(item) == 2 and item[0] in ("v", "c", "t", "l"), f"{item!r} in a template")
         assert isinstance(item, tuple)
         if item[0] == "v":
             _attr(type(item[1]) is int and 0 <= item[1] < len(node.operands), f"there is no operand {item[1]!r}")
-        elif item[0] == "t":
+        elif item[0] in ("t", "l"):
             _attr(type(item[1]) is tuple, f"{item!r} in a template")
             _template(node, item[1])
 

@@ -193,7 +193,7 @@ OPS = (
     Op("reciprocal", np.reciprocal, each("efd", "x->x", reciprocal), _SCALED | {DIVIDE},
        frozenset({DIVIDE, INVALID}), _QUOTIENT, cost=4),
     Op("sqrt", np.sqrt, each("efd", "x->x", sqrt), _INVALID, cost=5),
-    Op("sign", np.sign, each(INTS + "efd", "x->x", sign)),
+    Op("sign", np.sign, each(INTS + "efd", "x->x", sign), complex_reports=frozenset({OVER})),
     Op("copysign", np.copysign, each("efd", "xx->x", copysign)),
     Op("fmod", np.fmod, merge(each(INTS, "xx->x", int_fmod), _with_half("xx->x", fmod)),
        _INVALID, frozenset({DIVIDE}), cost=30),

@@ -23,6 +23,12 @@ SPREADING = {"add": (0, 1), "subtract": (0, 1), "multiply": (0, 1), "divide": (0
              "square": (0,), "sqrt": (0,), "negative": (0,), "absolute": (0,), "fabs": (0,), "positive": (0,)}
 
 
+#: ufuncs whose loops for floats NumPy chooses by its operands' strides too, with bits that may differ.
+BY_STRIDES = frozenset((
+    "multiply", "square", "absolute", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt", "sin", "cos",
+    "tan", "arcsin", "arccos", "arctan", "arctan2", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "power"))
+
+
 @dataclass(frozen=True, eq=False)
 class Op:
     """One elementwise operation.

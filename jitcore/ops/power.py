@@ -9,6 +9,8 @@ negative exponent raises ``ValueError`` from within the loop.
 """
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from jitcore.ops.builder import INTS, Scalar, ScalarBuilder
@@ -53,7 +55,9 @@ def float_power(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
 
 def uniform_float_power(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
     """With a scalar exponent: NumPy's special exponents first; 3 and 4 by two multiplications, which are within
-    2 and 3 ulp and many times faster than a power (libmvec's takes a slow path for negative bases)."""
+    2 and 3 ulp and many times faster than a power (libmvec's takes a slow path for negative bases).  An infinite one
+    is left to NumPy: its vector and scalar functions report different things then."""
+    b.bail(b.cmp("==", b.fabs(y), b.const(y.dtype, math.inf)))
     one, squared = b.const(x.dtype, 1), b.mul(x, x)
     special = ((4, b.mul(squared, squared)), (3, b.mul(squared, x)),
                (2, squared), (0.5, b.sqrt(x)), (-1, b.div(one, x)), (1, x), (0, one))

@@ -7,6 +7,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
+import numpy as np
+
 from jitcore.ops import arithmetic
 from jitcore.ops.builder import Scalar, ScalarBuilder
 from jitcore.ops.python_op import (
@@ -128,6 +130,12 @@ def float_pow(b: ScalarBuilder, x: Scalar, y: Scalar) -> Outcome:
     return result, b.not_(b.and_(finite, bad))
 
 
+def _c_pow(x: float, y: float) -> float:
+    """What C's ``pow`` gives where Python raises: an infinity or NaN."""
+    with np.errstate(all="ignore"):
+        return float(np.float64(x) ** np.float64(y))
+
+
 # -- signs and bits -------------------------------------------------------------------------------
 
 def _int_neg(b: ScalarBuilder, x: Scalar) -> Outcome:
@@ -218,6 +226,7 @@ OPS = (
     PyOp("floordiv", operator.floordiv, {"ll": unsure("l", _int_floordiv), "dd": unsure("d", _float_floordiv)}),
     PyOp("mod", operator.mod, {"ll": unsure("l", _int_mod), "dd": unsure("d", _float_mod)}),
     PyOp("pow", operator.pow, {"ll": unsure("l", _int_pow), "dd": unsure("d", float_pow)}),
+    PyOp("c.pow", _c_pow, {"dd": sure("d", lambda b, x, y: b.call_libm("pow", x, y))}, "no"),
     PyOp("neg", operator.neg, {"l": unsure("l", _int_neg), "d": sure("d", _float_op("neg")),
                                "D": sure("D", _by_parts("neg"))}, "ints"),
     PyOp("pos", operator.pos, {"l": sure("l", same), "d": sure("d", same), "D": sure("D", same)}, "ints"),

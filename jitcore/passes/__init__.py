@@ -29,8 +29,8 @@ PASSES: tuple[tuple[str, Callable[[Graph], int]], ...] = (
 MAX_ROUNDS = 8
 
 
-def run(graph: Graph, verify: bool = False) -> int:
-    """Run all passes until none changes anything; returns the number of rewrites.
+def run(graph: Graph, verify: bool = False, leave_out: frozenset[str] = frozenset()) -> int:
+    """Run all passes but those to ``leave_out`` until none changes anything; returns the number of rewrites.
 
     With ``verify``, the graph is checked before and after every pass, and ``InvalidGraph`` names
     the pass that broke it.
@@ -41,7 +41,7 @@ def run(graph: Graph, verify: bool = False) -> int:
     for _ in range(MAX_ROUNDS):
         changed = 0
         for name, apply in PASSES:
-            count = apply(graph)
+            count = apply(graph) if name not in leave_out else 0
             changed += count
             if verify and count:
                 _check_after(graph, name)

@@ -323,9 +323,10 @@ class _Pass:
                 map(self.now, value.shape)):
             return False
         if is_array(result):
-            # With layout A two arrays of one type may be ordered differently in memory, which a reduction sees.
+            # With layout A two arrays of one type may be ordered differently in memory, which a reduction sees; with
+            # F, the strides of their axes of one element may differ.
             assert isinstance(result.type, ArrayType)
-            if self.stores or result.type.layout == "A":
+            if self.stores or result.type.layout != "C":
                 return False
             if result in self.seen:
                 if value in self.seen or not is_fresh(value):

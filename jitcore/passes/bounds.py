@@ -1,17 +1,18 @@
 """What must hold where a run of trips begins, so that checks inside hold on every trip.
 
-Job: ``Bounds`` decides for the checks of an innermost loop whether they can be settled before it, and gathers what
+Job: ``Bounds`` decides for the checks of a loop whether they can be settled before it, and gathers what
 that asks for: ``leaves`` that must be small numbers, forms that must not be positive (``must``), and forms that limit
 the number of trips (``limits``).  Invariants: for at most ``CHUNK`` trips, within the limits, a settled check holds,
 and no number that the gate computes leaves 64 bits.  Used by ``passes.fastloops`` alone.
 """
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from jitcore.ir.graph import Block, Node, Value
 from jitcore.ir.types import BOOL, INT
-from jitcore.passes.drift import ZERO, Form, Motion, form, plus
+from jitcore.passes.drift import ZERO, Form, Motion, constant, form, plus
 from jitcore.passes.loops import Loop
 
 #: Trips without a poll.  At a microsecond each they take 16 ms.
@@ -79,10 +80,14 @@ def number(value: Value) -> int | None:
 
 
 class Bounds:
-    """Decides about the checks of one loop.  ``known``: ints that are never negative."""
+    """Decides about the checks of one loop.  ``known``: ints that are never negative; ``inner``: those among them that
+    inner loops count upwards."""
 
-    def __init__(self, motion: Motion, counter: Counter | None, known: set[Value]) -> None:
-        self.motion, self.counter, self.known = motion, counter, known
+    def __init__(self, motion: Motion, counter: Counter | None, known: set[Value],
+                 inner: dict[Value, Counter]) -> None:
+        self.motion, self.counter, self.known, self.inner = motion, counter, known, inner
+        #: Blocks on every way to the node in question.
+        self._above: Collection[Block] = ()
         self.leaves: dict[Value, int] = {}
         #: Parameters of the head that every trip must find small: in place of checks in branches, which would keep LLVM
         #: from choosing instead of jumping.
@@ -100,11 +105,11 @@ class Bounds:
         """``'wrap'``, or the function of ``idx`` that does it without a check; ``None`` if the check stays."""
         return self._settled.get(node)
 
-    def settles(self, node: Node, branched: bool = False) -> bool:
-        """Whether the check of ``node`` can be settled before the loop; then what it takes is asked for.  ``branched``:
-        not every trip comes to the node."""
+    def settles(self, node: Node, above: Collection[Block] = (), branched: bool = False) -> bool:
+        """Whether the check of ``node`` can be settled before the loop; then what it takes is asked for.  ``above``:
+        the blocks that dominate it; ``branched``: not every trip comes to the node."""
         found = None
-        self._watching = branched
+        self._above, self._watching = above, branched
         if node.op == "wrap":
             found = "wrap" if self._in_range(*node.operands) else None
         elif node.op == "py" and node.result is not None and node.result.type == INT and all(
@@ -117,6 +122,19 @@ class Bounds:
         if found is not None:
             self._settled[node] = found
         return found is not None
+
+    def few(self, stop: Value, above: Collection[Block]) -> bool:
+        """Whether an inner loop that counts up to ``stop`` can be sure to have ``CHUNK`` trips at most."""
+        self._above = above
+        return self._never_positive(plus(self.motion.of(stop), constant(CHUNK), -1))
+
+    def _last(self, leaf: Value) -> Form | None:
+        """The largest number that an inner loop counts to where its body has begun."""
+        counter = self.inner[leaf]
+        if counter.body not in self._above:
+            return None
+        last = plus(self.motion.of(counter.stop), constant(1), -1)
+        return None if last is None or any(other in self.inner for other in last.leaves()) else last
 
     # -- numbers that fit -------------------------------------------------------------------------------
     def _fits(self, node: Node, result: Value) -> bool:
@@ -152,6 +170,10 @@ class Bounds:
 
     def _extent(self, leaf: Value, bits: int) -> tuple[int, int] | None:
         size = 1 << bits
+        if leaf in self.inner:
+            last = self._last(leaf)
+            ends = None if last is None else self._ends(last, bits)
+            return None if ends is None else (0, max(0, ends[1]))
         if leaf not in self.motion.loop.defined:
             return (0 if leaf in self.known else -size), size
         drift = self.motion.steady.get(leaf)
@@ -176,7 +198,11 @@ class Bounds:
     def _ask(self, whole: Form, bits: int) -> None:
         """The leaves of ``whole`` must be small."""
         for leaf in whole.leaves():
-            if leaf in self.motion.gathering and not (self.counter is not None and leaf is self.counter.param):
+            if leaf in self.inner:
+                last = self._last(leaf)
+                assert last is not None
+                self._ask(last, bits)
+            elif leaf in self.motion.gathering and not (self.counter is not None and leaf is self.counter.param):
                 self._small(leaf, WIDE)
                 for rest in self.motion.gathering[leaf]:
                     self._ask(rest, USUAL)
@@ -196,16 +222,14 @@ class Bounds:
     def _in_range(self, index: Value, length: Value) -> bool:
         """``0 <= index < length`` on every trip."""
         x, n = self.motion.of(index), self.motion.of(length)
-        if x is None or n is None:
+        return self._never_positive(plus(plus(x, n, -1), constant(1)), plus(ZERO, x, -1))
+
+    def _never_positive(self, *forms: Form | None) -> bool:
+        """Whether it can be made sure that none of ``forms`` is positive on any trip; then that is asked for."""
+        found = [None if whole is None else self._negative(whole) for whole in forms]
+        if None in found:
             return False
-        above = plus(plus(x, n, -1), form({}, 1, 1))
-        below = plus(ZERO, x, -1)
-        if above is None or below is None:
-            return False
-        first, second = self._negative(above), self._negative(below)
-        if first is None or second is None:
-            return False
-        for kind, wanted, growth in (first, second):
+        for kind, wanted, growth in filter(None, found):
             if kind == "must":
                 self.must[wanted] = None
             elif kind == "limit":
@@ -219,6 +243,11 @@ class Bounds:
     def _negative(self, whole: Form) -> tuple[str, Form, int] | None:
         """How ``whole <= 0`` can be made sure on every trip: ``sure``, ``must`` hold at the beginning, ``limit`` the
         trips by a growth; ``None`` if it cannot."""
+        for leaf, k in whole.terms:                     # inner loops count from 0 or more
+            if leaf in self.inner:
+                part = plus(whole, Form(((leaf, 1),), 0, 0), -k)
+                most = part if k < 0 else plus(part, self._last(leaf), k)
+                return None if most is None else self._negative(most)
         if self._is_sure(whole):
             return "sure", whole, 0
         if any(abs(k) > (1 if _is_length(leaf) else 1 << 16) for leaf, k in whole.terms):

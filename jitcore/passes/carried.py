@@ -16,13 +16,14 @@ from jitcore.passes.loops import Loop
 
 
 class Carried:
-    """``loads``: by node, the forms of its indices.  ``store``: what they read was stored by it (if there are any)."""
+    """``loads``: by node, the forms of its indices.  ``store``: what they read was stored by it (if there are any).
+    ``nested``: there are loops inside, which is too much."""
 
-    def __init__(self, graph: Graph, loop: Loop, bounds: Bounds) -> None:
+    def __init__(self, graph: Graph, loop: Loop, bounds: Bounds, nested: bool) -> None:
         self.graph, self.loop, self.bounds = graph, loop, bounds
         self.loads: dict[Node, tuple[Form, ...]] = {}
         stores = [(block, node) for block in loop.blocks for node in block.nodes if node.op == "store"]
-        if len(stores) != 1:
+        if nested or len(stores) != 1:
             return
         above = dominators(graph)
         home, self.store = stores[0]

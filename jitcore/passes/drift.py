@@ -1,14 +1,15 @@
 """How integers move in a loop: linear forms, and by how much a trip changes what the loop carries.
 
-Job: ``Motion`` of one innermost loop.  Invariants: a form is the exact value of every trip (within its interval);
+Job: ``Motion`` of one loop.  Invariants: a form is the exact value of every trip (within its interval);
 nothing here depends on how many trips there are.  Read only; used by ``passes.fastloops`` alone.
 
-A *form* is a sum of integer multiples of *leaves*, which are the loop's own parameters and values from outside, and of
-something within an interval.  A parameter *drifts* if every way back adds something within a small interval to it.
+A *form* is a sum of integer multiples of *leaves*, which are the loop's own parameters, values from outside and what
+inner loops count, and of something within an interval.  A parameter *drifts* if every way back adds something within a
+small interval to it.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 
 from jitcore.ir.graph import Block, Node, Value
@@ -58,15 +59,17 @@ ZERO = Form((), 0, 0)
 
 class Motion:
     """``forms`` of the ints in ``loop``; ``steady``: parameters and the interval that a trip adds to them;
-    ``gathering``: the same for parameters to which a trip adds a form of leaves."""
+    ``gathering``: the same for parameters to which a trip adds a form of leaves.  ``counters``: what inner loops
+    count."""
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: Loop, counters: Container[Value] = ()) -> None:
         self.loop = loop
         self.forms: dict[Value, Form | None] = {}
         for block in loop.blocks:
             for k, param in enumerate(block.params):
                 if param.type == INT:
-                    self.forms[param] = Form(((param, 1),), 0, 0) if block is loop.head else self._joined(block, k)
+                    self.forms[param] = Form(((param, 1),), 0, 0) if block is loop.head or param in counters \
+                        else self._joined(block, k)
             for node in block.nodes:
                 if node.result is not None and node.result.type == INT:
                     self.forms[node.result] = self._node(node)

@@ -1,6 +1,7 @@
-"""Fast versions of innermost loops: trips that need no test of indices, overflow and pending events.
+"""Fast versions of loops: trips that need no test of indices, overflow and pending events.
 
-Job: ``run`` puts a *gate* in front of each innermost loop of scalars and elements.  The gate finds out for how many
+Job: ``run`` puts a *gate* in front of each innermost loop of scalars and elements, and of each that contains loops and
+stores nothing in them (``nests``).  The gate finds out for how many
 trips (at most ``CHUNK``) every index lies in its array and no counter overflows, and lets a copy of the loop do those
 without these tests; then one trip of the loop as it was follows, which polls, and the gate is asked again.  So whatever
 can fail fails in the original loop, at its instruction and with its state.
@@ -12,7 +13,7 @@ Run once, after all other passes.
 """
 from __future__ import annotations
 
-from jitcore.ir.dominance import dominators, predecessors, reverse_postorder
+from jitcore.ir.dominance import dominators, predecessors, reverse_postorder, successors
 from jitcore.ir.graph import Block, Graph, Node, Terminator, Value
 from jitcore.ir.types import BOOL, INT, ArrayType, ListType, ScalarType
 from jitcore.ops.op import SPREADING, UNDER
@@ -22,9 +23,10 @@ from jitcore.passes.bounds import WATCHED, Bounds, Counter, counter_of
 from jitcore.passes.carried import Carried
 from jitcore.passes.drift import Motion, never_negative
 from jitcore.passes.gates import Gate
-from jitcore.passes.loops import Copy, Loop, Repair, goto, innermost, jump, redirect
-from jitcore.passes.spread import Spread
-from jitcore.passes.undo import Undo, worth
+from jitcore.passes.loops import Copy, Loop, Repair, goto, innermost, jump, loops_of, redirect
+from jitcore.passes.nests import Nest, nests
+from jitcore.passes.spread import Spread, spreading
+from jitcore.passes.undo import Undo, finite, worth
 
 #: Nodes that a loop may have at most, and how many for each test that is saved.
 MOST_NODES, NODES_A_TEST = 500, 60
@@ -36,10 +38,11 @@ _TOLD_BY_RESULT = frozenset(("add", "subtract", "multiply", "divide", "true_divi
 
 def run(graph: Graph) -> int:
     """Make fast versions in place; returns how many."""
-    found = [loop for loop in innermost(graph) if _fits(loop)]
+    loops = loops_of(graph)
+    found = nests(graph, loops, _fits) + [Nest(graph, loop, []) for loop in innermost(loops) if _fits(loop)]
     made = 0
-    for loop in found:
-        made += _Version(graph, loop).make()
+    for nest in found:
+        made += _Version(graph, nest).make()
     if made:
         graph.blocks = reverse_postorder(graph)
         dce.run(graph)
@@ -68,10 +71,14 @@ def _may_be_tiny(node: Node) -> bool:
 class _Version:
     """Makes the fast version of one loop."""
 
-    def __init__(self, graph: Graph, loop: Loop) -> None:
-        self.graph, self.loop = graph, loop
-        self.counter: Counter | None = counter_of(loop)
-        self.bounds = Bounds(Motion(loop), self.counter, self._known())
+    def __init__(self, graph: Graph, nest: Nest) -> None:
+        self.graph, self.nest, self.loop = graph, nest, nest.loop
+        self.counter: Counter | None = counter_of(self.loop)
+        known = self._known()
+        inner = {param: counter for param, counter in nest.counters.items() if param in known}
+        self.bounds = Bounds(Motion(self.loop, inner), self.counter, known, inner)
+        self.polls: set[Block] = set()
+        self.decided: dict[Block, int] = {}
 
     def _known(self) -> set[Value]:
         args: dict[Value, list[Value]] = {}
@@ -94,17 +101,34 @@ class _Version:
         saved = 0
         size = 0
         above = dominators(self.graph)
-        for block in self.loop.blocks:
+        self.polls = self.nest.polls(lambda loop, counter: counter.param in self.bounds.inner
+                                     and self.bounds.few(counter.stop, above[loop.head]))
+        self.decided = self.nest.decided(above)
+        for block in self._alive():
             branched = any(block not in above[latch] for latch in self.loop.latches)
             for node in block.nodes:
                 size += 1
-                if node.op == "poll" or (node.exit is not None and (
-                        self.bounds.settles(node, branched) or self._told_by_result(node))):
+                if block not in self.polls if node.op == "poll" else node.exit is not None and (
+                        self.bounds.settles(node, above[block], branched) or self._told_by_result(node)):
                     saved += 1
         if size > NODES_A_TEST * saved or any(isinstance(v.type, (ArrayType, ListType)) for v in self._leaving()):
             return 0
         self._build()
         return 1
+
+    def _alive(self) -> list[Block]:
+        """The blocks that a trip of the copy may come to."""
+        found, work = {self.loop.head}, [self.loop.head]
+        while work:
+            block = work.pop()
+            targets = successors(block)
+            if block in self.decided:
+                targets = [targets[self.decided[block]]]
+            for target in targets:
+                if target in self.loop.inside and target not in found:
+                    found.add(target)
+                    work.append(target)
+        return [block for block in self.loop.blocks if block in found]
 
     def _told_by_result(self, node: Node) -> bool:
         return (node.op == "ew" and node.attrs["op"] in _TOLD_BY_RESULT and node.result is not None
@@ -113,9 +137,11 @@ class _Version:
     # -- making it --------------------------------------------------------------------------------------
     def _build(self) -> None:
         graph, loop, head = self.graph, self.loop, self.loop.head
-        carried = Carried(graph, loop, self.bounds)
+        carried = Carried(graph, loop, self.bounds, bool(self.nest.inner))
         sources = predecessors(graph.blocks)[head]
-        gate = Gate(graph, head, self.bounds, self.counter, self._asks_under())
+        sides = {block.terminator.cond: side == 0 for block, side in self.decided.items()
+                 if block.terminator is not None and block.terminator.cond is not None}
+        gate = Gate(graph, head, self.bounds, self.counter, self._asks_under(), sides)
         for source in sources:
             redirect(source, head, gate.block)
         self.gate_block = gate.block
@@ -143,7 +169,10 @@ class _Version:
         self.spread = Spread(graph, loop)
         stored = self._stored()
         self.sinks: dict[Block, dict[Value, None]] = {}
+        self.lasting: dict[Block, list[Value]] = {}
+        self.begun: set[Block] = set()
         for block in loop.blocks:
+            self.begun.add(block)
             self._block(copy, block, stored)
         step += copy.all(tuple(carried.store.operands[1] for _ in self.carried))
         self._ends(copy, front, step)
@@ -164,13 +193,16 @@ class _Version:
 
     def _stored(self) -> dict[Block, bool]:
         """Whether a trip may have stored something when it comes to each block."""
-        found = {self.loop.head: False}
-        for block in self.loop.blocks:
-            assert block.terminator is not None
-            behind = found[block] or any(node.op == "store" for node in block.nodes)
-            for target, _ in block.terminator.targets:
-                if target in self.loop.inside and target is not self.loop.head:
-                    found[target] = found.get(target, False) or behind
+        found: dict[Block, bool] = {}
+        now = {self.loop.head: False}
+        while found != now:                         # inner loops go back to blocks further up
+            found = dict(now)
+            for block in self.loop.blocks:
+                assert block.terminator is not None
+                behind = now[block] or any(node.op == "store" for node in block.nodes)
+                for target, _ in block.terminator.targets:
+                    if target in self.loop.inside and target is not self.loop.head:
+                        now[target] = now.get(target, False) or behind
         return found
 
     def _asks_under(self) -> Value | None:
@@ -187,6 +219,8 @@ class _Version:
         """Copies the nodes of ``block``, less what the gate has settled."""
         into, behind = copy.blocks[block], stored[block]
         sinks = {} if behind else self.sinks.get(block, {})
+        for param in () if behind else self._lasting(block):
+            sinks[copy.values[param]] = None
         put_off: list[Node | None] = [None] if sinks else []
 
         undo = None if behind or not worth(block, self._told, self._sure) else Undo(
@@ -196,12 +230,15 @@ class _Version:
             if len(put_off) == 1 and put_off[0] is not None and put_off[0].result in sinks:
                 self._own_look(put_off[0])          # costs no more, and infinities that are no report stay here
             elif sinks:
-                self.graph.add(into, "finite", tuple(sinks), None, exit=self.retry, line=line)
+                self.graph.add(into, "check", (finite(self.graph, into, sinks, line),), exit=self.retry, line=line)
             sinks.clear()
             put_off.clear()
 
         for node in block.nodes:
             if node.op == "poll":
+                if block in self.polls:
+                    assert node.exit is not None
+                    copy.node(node, into, copy.exit(node.exit) if behind else self.retry)
                 continue
             if node in self.carried:
                 assert node.result is not None
@@ -242,22 +279,40 @@ class _Version:
                 sinks[new.result] = None
                 put_off.append(new)
         assert block.terminator is not None
-        for target, args in block.terminator.targets:       # what is handed on is looked at where it ends up
-            if len(block.terminator.targets) == 1 and not stored.get(target, True):
-                for param, arg in zip(target.params, copy.all(args)):
-                    if arg in sinks:
-                        sinks.pop(arg)
-                        self.sinks.setdefault(target, {})[copy.values[param]] = None
+        alone = len(block.terminator.targets) == 1 or any(block is inner.head for inner in self.nest.inner)
+        for value in list(sinks) if alone else ():  # what is handed on is looked at where it ends up
+            ends = [self._handed_on(copy, value, target, args) for target, args in block.terminator.targets
+                    if not stored.get(target, True)]
+            if None not in ends and len(ends) == len(block.terminator.targets):
+                sinks.pop(value)
+                for end in filter(None, ends):
+                    self.sinks.setdefault(end[0], {})[end[1]] = None
         if undo is not None and sinks:
             self.tails[block] = undo.finish(into, sinks, block.terminator.line)
         else:
             look(block.terminator.line)
 
+    def _lasting(self, head: Block) -> list[Value]:
+        """Numbers that an inner loop hands on and that are looked at behind it."""
+        if head not in self.lasting:
+            self.lasting[head] = self.nest.lasting(head, spreading)
+        return self.lasting[head]
+
+    def _handed_on(self, copy: Copy, value: Value, target: Block,
+                   args: tuple[Value, ...]) -> tuple[Block, Value] | None:
+        """What ``value`` is in ``target``, if it can be looked at there."""
+        known = next((param for param, arg in zip(target.params, copy.all(args)) if arg is value), None)
+        if target in self.begun and known not in self._lasting(target):
+            return None
+        if known is not None:
+            return target, copy.values[known]
+        return (target, value) if len(self.nest.sources[target]) == 1 else None
+
     def _told(self, node: Node) -> bool:
         return node.exit is not None and self.bounds.settled(node) is None and self._told_by_result(node)
 
     def _sure(self, node: Node) -> bool:
-        return node.op == "poll" or self.bounds.settled(node) is not None
+        return (node.op == "poll" and not self.polls) or self.bounds.settled(node) is not None
 
     def _own_look(self, node: Node, exit: int | None = None) -> None:
         """Lets ``node`` look at its own reports; that of underflow is the gate's."""
@@ -302,6 +357,10 @@ class _Version:
             assert end is not None
             if block is loop.head and self.counter is not None:     # the test has been made
                 jump(into, copy.blocks[self.counter.body], copy.all(self.counter.args), end.line)
+                continue
+            if block in self.decided:
+                target, args = end.targets[self.decided[block]]
+                jump(into, copy.blocks[target], copy.all(args), end.line)
                 continue
             exit = None if end.exit is None else copy.exit(end.exit)
             new = Terminator(end.kind, exit, None if end.cond is None else copy.all((end.cond,))[0], [], end.line)

@@ -17,10 +17,13 @@ from jitcore.passes.drift import Form
 
 
 class Gate:
-    """``block`` takes the arguments of ``head``; ``asked`` (or ``None``) says whether underflow is asked for."""
+    """``block`` takes the arguments of ``head``; ``asked`` (or ``None``) says whether underflow is asked for, ``sides``
+    what comparisons of numbers that are known here must say."""
 
-    def __init__(self, graph: Graph, head: Block, bounds: Bounds, counter: Counter | None, asked: Value | None) -> None:
+    def __init__(self, graph: Graph, head: Block, bounds: Bounds, counter: Counter | None, asked: Value | None,
+                 sides: dict[Value, bool]) -> None:
         self.graph, self.head, self.bounds, self.counter, self.asked = graph, head, bounds, counter, asked
+        self.sides = sides
         self.block = self.into = graph.new_block()
         self.params = tuple(graph.add_param(self.block, param.type) for param in head.params)
         self.now = dict(zip(head.params, self.params))
@@ -85,6 +88,11 @@ class Gate:
         small: list[Value] = []
         if self.asked is not None:
             small.append(self._emit("py", (self.asked,), BOOL, fn="not"))
+        for comparison, holds in self.sides.items():
+            node = comparison.node
+            assert node is not None
+            said = self._compare(node.attrs["fn"], *map(self._at, node.operands))
+            small.append(said if holds else self._emit("py", (said,), BOOL, fn="not"))
         for leaf, bits in self.bounds.leaves.items():
             value = self._at(leaf)
             small.append(self._compare("le", value, self._const(1 << bits)))

@@ -1,7 +1,7 @@
 """Loops of a graph, copies of them, and how a graph stays SSA when a value gets a second definition.
 
-Job: ``innermost``, ``Copy`` and ``Repair`` for passes that make versions of loops.  Invariants: a loop has one head
-that dominates it; nothing here decides what to change.  Used by the passes alone.
+Job: ``loops_of``, ``innermost``, ``Copy`` and ``Repair`` for passes that make versions of loops.  Invariants: a loop
+has one head that dominates it; nothing here decides what to change.  Used by the passes alone.
 
 Source of the method of ``Repair``: M. Braun et al., "Simple and Efficient Construction of Static Single Assignment
 Form", 2013, section 2.
@@ -36,8 +36,8 @@ def values_of(block: Block) -> Iterator[Value]:
             yield node.result
 
 
-def innermost(graph: Graph) -> list[Loop]:
-    """The loops that contain no other loop."""
+def loops_of(graph: Graph) -> list[Loop]:
+    """All natural loops."""
     order, above = reverse_postorder(graph), dominators(graph)
     latches: dict[Block, list[Block]] = {}
     for block in order:
@@ -55,6 +55,11 @@ def innermost(graph: Graph) -> list[Loop]:
                 inside.add(block)
                 work += [source for source in sources[block] if source in reached]
         loops.append(Loop(head, [block for block in order if block in inside], ends))
+    return loops
+
+
+def innermost(loops: list[Loop]) -> list[Loop]:
+    """Those of ``loops`` that contain no other one."""
     return [loop for loop in loops if not any(other.head in loop.inside for other in loops if other is not loop)]
 
 

@@ -102,6 +102,12 @@ class Small:
         return any(length in (a, b) and number(b if length is a else a) == size and (
             at < position if home is block else home in self.above[block]) for home, at, a, b in self.sames)
 
+    def _is_ordered(self, value: Value) -> bool:
+        """Whether the layout of a small array tells its strides: F does not tell those of an axis of one element."""
+        lengths, type = self.lengths(value), value.type
+        return lengths is not None and isinstance(type, ArrayType) and (
+            type.layout == "C" or (type.layout == "F" and 1 not in lengths))
+
     # -- what is done by element --------------------------------------------------------------------
     def makes(self, node: Node) -> bool:
         """Whether the node makes a new small array whose elements are operations on numbers."""
@@ -111,7 +117,7 @@ class Small:
 
     def _makes_elements(self, node: Node) -> bool:
         result = node.result
-        if result is None or self.lengths(result) is None or result.type.layout == "A":     # type: ignore[attr-defined]
+        if result is None or not self._is_ordered(result):
             return False
         if node.op in ("splat", "pack"):
             return True
@@ -279,7 +285,7 @@ class Small:
             node = value.node
             if self._is_param(value):
                 params += 1
-                if self.lengths(value) is None or value.type.layout == "A":     # type: ignore[attr-defined]
+                if not self._is_ordered(value):
                     return False
             elif node is None or (node.op != "view" and not self.makes(node)):
                 return False

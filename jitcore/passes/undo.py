@@ -8,14 +8,11 @@ elements meanwhile; whatever shares memory, taking back in reverse order restore
 """
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from jitcore.ir.graph import Block, Graph, Node, Terminator, Value
-from jitcore.ir.types import BOOL, FLOAT, ArrayType, ScalarType
+from jitcore.ir.types import BOOL, ArrayType, ScalarType
 from jitcore.passes.loops import Copy, jump
-
-_STRONG = ScalarType(FLOAT.dtype, False)
 
 
 def worth(block: Block, told: Callable[[Node], bool], sure: Callable[[Node], bool]) -> bool:
@@ -46,31 +43,24 @@ class Undo:
         """Reads what ``store``, which comes next, replaces."""
         target, _, *indices = copy.all(store.operands)
         assert isinstance(target.type, ArrayType)
-        old = self._add(into, "load", (target, *indices), ScalarType(target.type.dtype, False), store.line)
+        old = self.graph.add(into, "load", (target, *indices), ScalarType(target.type.dtype, False),
+                             line=store.line).result
+        assert old is not None
         self._old.append((target, tuple(indices), old))
 
     def finish(self, into: Block, sinks: dict[Value, None], line: int) -> Block:
         """Ends ``into`` with a look at ``sinks``; returns the block for what follows."""
-        total: Value | None = None
-        for value in sinks:
-            if value.type == FLOAT:
-                value = self._add(into, "unbox", (value,), _STRONG, line)
-            elif value.type != _STRONG:
-                value = self._add(into, "cast", (value,), _STRONG, line, dtype="d")
-            total = value if total is None else self._add(
-                into, "ew", (total, value), _STRONG, line, op="add", sig="dd->d")
-        assert total is not None
-        weak = self._add(into, "unbox", (total,), FLOAT, line)
-        fine = self._add(into, "py", (weak,), BOOL, line, fn="math.isfinite")
+        fine = finite(self.graph, into, sinks, line)
         rest, back = self.graph.new_block(), self.graph.new_block()
         into.terminator = Terminator("branch", cond=fine, targets=[(rest, ()), (back, ())], line=line)
         for target, indices, old in reversed(self._old):
-            self.graph.add(back, "store", (target, old, *indices), None, line=line)
+            self.graph.add(back, "store", (target, old, *indices), None, line=line, back=True)
         jump(back, self.head, self.params, line)
         return rest
 
-    def _add(self, into: Block, node: str, /, operands: tuple[Value, ...], type: ScalarType, line: int,
-             **attrs: Any) -> Value:
-        found = self.graph.add(into, node, operands, type, line=line, **attrs).result
-        assert found is not None
-        return found
+
+def finite(graph: Graph, into: Block, sinks: Iterable[Value], line: int) -> Value:
+    """Whether all of ``sinks`` are finite numbers."""
+    found = graph.add(into, "finite", tuple(sinks), BOOL, line=line).result
+    assert found is not None
+    return found

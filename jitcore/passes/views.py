@@ -179,8 +179,10 @@ def _move(graph: Graph, block: Block, view: Node, users: dict[Value, list[Node]]
         operands.append(node.result)
     layout = elementwise_layout(operands, result.shape)
     type_ = ArrayType(result.type.dtype, result.type.ndim, layout)
+    # It stands for a view: users order their axes as they would for that.
+    attrs = {**made.attrs, "like": made.operands.index(first)} if layout != "C" else made.attrs
     moved = insert_before(graph, block, view, made.op, tuple(operands), type_, shape=result.shape, exit=made.exit,
-                          **made.attrs)
+                          **attrs)
     moved.line = made.line
     assert moved.result is not None
     replace_uses(graph, {result: moved.result})

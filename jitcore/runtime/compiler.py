@@ -21,7 +21,7 @@ from jitcore import _core, config, pipeline
 from jitcore.errors import REASONS
 from jitcore.frontend.snapshot import Refusal, Snapshot
 from jitcore.pipeline import Stages
-from jitcore.runtime import misses, signals
+from jitcore.runtime import device, misses, signals
 from jitcore.runtime.records import Entry, Record, codes_apart, find_record, marked_functions, record_of
 
 _lock = threading.Lock()
@@ -52,11 +52,12 @@ def on_miss(func: FunctionType, code: CodeType, unit: int, locals: tuple[object,
         record.opaque |= misses.functions_made_anew(known, snapshot)
         snapshot.opaque = frozenset(record.opaque | codes_apart(record))
         varying = record.varying.setdefault(unit, set())
-        varying |= misses.texts_that_vary(known, snapshot)
+        varying |= misses.sources_that_vary(known, snapshot)
         snapshot.varying = frozenset(varying)
+        on_device = device.wants(snapshot, record.options)
         try:
             with signals.put_off():
-                return _compile(record, snapshot, known)
+                return _compile(record, snapshot, known, on_device)
         except Exception as error:
             if config.strict or is_foreign(error):
                 raise
@@ -93,11 +94,11 @@ def is_foreign(error: BaseException) -> bool:
     return False
 
 
-def _compile(record: Record, snapshot: Snapshot, known: list[Entry]) -> bool:
+def _compile(record: Record, snapshot: Snapshot, known: list[Entry], on_device: bool) -> bool:
     start = time.thread_time()
     wanted = config.LOGGERS["guards"].isEnabledFor(logging.INFO) or _leave_log.isEnabledFor(logging.INFO)
     miss = misses.describe(known, snapshot) if known and wanted else ""
-    result = pipeline.compile_region(snapshot, record.options)
+    result = (device if on_device else pipeline).compile_region(snapshot, record.options)
     seconds = time.thread_time() - start
     record.compile_seconds += seconds
     if isinstance(result, Refusal):

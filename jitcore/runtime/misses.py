@@ -10,7 +10,7 @@ from types import CodeType, FunctionType
 
 from jitcore.frontend.snapshot import Snapshot
 from jitcore.guards import explain, reference
-from jitcore.guards.guard import FunctionIs, ValueIs
+from jitcore.guards.guard import FunctionIs, IsObject, ValueIs
 from jitcore.guards.pack import fixes_type
 from jitcore.guards.sources import Source
 from jitcore.runtime.records import Entry
@@ -50,13 +50,16 @@ def functions_made_anew(entries: list[Entry], snapshot: Snapshot) -> set[CodeTyp
 
 
 MANY_TEXTS = 4      # of one place at a function's entry: they may choose what is done
+MANY_OBJECTS = 8    # of one place, each of which was met once
 
 
-def texts_that_vary(entries: list[Entry], snapshot: Snapshot) -> set[Source]:
-    """Where entries, which fit up to there, ask for another text than the one that is met: behind a CALL site at once,
-    at a function's entry where some were met before."""
+def sources_that_vary(entries: list[Entry], snapshot: Snapshot) -> set[Source]:
+    """Where entries, which fit up to there, ask for another text or object than the one that is met.  Texts: behind a
+    CALL site at once, at a function's entry where some were met before.  Objects: where each that was met came once, so
+    that they are made anew from call to call."""
     values = snapshot.locals + snapshot.stack
-    found: Counter[Source] = Counter()
+    texts: Counter[Source] = Counter()
+    objects: Counter[Source] = Counter()
     for entry in entries:
         trace = entry.stages.trace if entry.stages is not None else entry.refusal
         if trace is None:
@@ -64,5 +67,9 @@ def texts_that_vary(entries: list[Entry], snapshot: Snapshot) -> set[Source]:
         failed = reference.first_failure(trace.guards, snapshot.func, values, snapshot.unbound)
         guard = trace.guards[failed] if failed is not None else None
         if isinstance(guard, ValueIs) and type(guard.value) is str:
-            found[guard.source] += 1
-    return {source for source, n in found.items() if n >= (1 if snapshot.unit else MANY_TEXTS)}
+            texts[guard.source] += 1
+        elif isinstance(guard, IsObject) and entry.region.runs <= 1:
+            objects[guard.source] += 1
+    few = 1 if snapshot.unit else MANY_TEXTS
+    return {source for source, n in texts.items() if n >= few} | {
+        source for source, n in objects.items() if n >= MANY_OBJECTS}

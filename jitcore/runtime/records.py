@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
+from typing import Any
 
 from jitcore import _core
 from jitcore.config import Options
@@ -57,7 +58,8 @@ class Record:
     left: list[Left] = field(default_factory=list)
     made: dict[int, int] = field(default_factory=dict)      # compilations and refusals by unit
     opaque: set[CodeType] = field(default_factory=set)      # of functions that are made anew from call to call
-    varying: dict[int, set[Source]] = field(default_factory=dict)   # by unit: where another text lies each time
+    varying: dict[int, set[Source]] = field(default_factory=dict)   # by unit: where another object lies each time
+    on_device: dict[tuple[int, bool, str], list[Any]] = field(default_factory=dict)     # see ``runtime.device``
     asked: dict[int, int] = field(default_factory=dict)     # misses by unit since there were too many of them
 
     def at(self, unit: int) -> list[Entry]:

@@ -7,6 +7,8 @@ import sys
 import numpy as np
 import pytest
 
+from jitcore.backends.cpu import checks
+
 from .harness import BOOL, COMPLEX, FLOAT, INT, Maker, array, strong
 
 
@@ -46,6 +48,25 @@ def test_checks() -> None:
     m.node("same", *m.inputs, exit=0)
     f = m.finish(m.inputs[0])
     assert f(3, 3)[0] == 1 and f(3, 4)[0] == 0
+
+
+@pytest.mark.parametrize("dtype", ["e", "f", "d", "F", "D"])
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("fma", [checks.has_fma(), False])
+def test_finite_numbers(dtype: str, number: int, fma: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "has_fma", lambda: fma)
+    kind = np.dtype(dtype).type
+    usual = [kind(x) for x in (0.0, -2.5, 1e-7, 3.0, -0.0, 1.0, 0.25)][:number]
+    m = Maker(*usual)
+    f = m.finish(m.node("finite", *m.inputs, type=BOOL))
+    assert f(*usual) == (1, [True])
+    largest = np.finfo(dtype).max
+    for k in range(number):
+        for x in (np.inf, -np.inf, np.nan, *([complex(1, np.inf), complex(np.nan, 0)] if dtype in "FD" else [])):
+            assert f(*usual[:k], kind(x), *usual[k + 1:]) == (1, [False])
+        assert f(*usual[:k], kind(largest / 8), *usual[k + 1:]) == (1, [True])
+        assert f(*usual[:k], kind(np.finfo(dtype).smallest_subnormal), *usual[k + 1:]) == (1, [True])
+    assert f(*[kind(largest)] * number) in [(1, [True])] + [(1, [False])] * (number > 1)    # together they overflow
 
 
 def test_strong_scalars() -> None:

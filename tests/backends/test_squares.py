@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 import random
 import struct
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -76,6 +77,28 @@ def test_the_product_alone_would_not_do():
     found = np.empty(len(off))
     python_squares(np.array(off), found)
     assert found.tolist() == [value**2.0 for value in off]
+
+
+@pytest.mark.skipif(not scalar_libm._squares(), reason="the library's error is not known, or there is no FMA")
+def test_what_is_trusted_where_the_library_may_not_use_fma(monkeypatch):
+    assert scalar_libm._squares.__wrapped__() == scalar_libm._squares()
+    monkeypatch.setattr(scalar_libm, "_FMA_SQUARES", (("0x1p+0", "0x1.8p+0"),))
+    assert scalar_libm._squares.__wrapped__() == (scalar_libm._ANY,)
+
+
+@pytest.mark.parametrize("most, close", scalar_libm._squares())
+def test_squares_that_are_trusted_least(most, close):
+    """Products whose error is just below and just above what is trusted, from one end of the range to the other."""
+    draw, found = random.Random(3), []
+    while len(found) < 2000:
+        x = math.ldexp(draw.uniform(1, 2), draw.randrange(-most // 2 - 1, most // 2 + 1))
+        error = abs(Fraction(x) ** 2 - Fraction(x * x)) / Fraction(math.ulp(x * x))
+        if close - 0.002 < error < close + 0.012:
+            found.append(x)
+    out = np.empty(len(found))
+    python_squares(np.array(found), out)
+    assert out.tolist() == [x**2.0 for x in found]
+    assert any(x * x != x**2.0 for x in found) or close < 0.489
 
 
 def test_native():

@@ -58,6 +58,11 @@ COUNT_REFERENCES = (
     "_core/tests/test_nditer.py::test_iter_refcount",
     "_core/tests/test_regression.py::TestRegression::test_field_access_by_title",
     "_core/tests/test_arrayobject.py::test_cleanup_with_refs_non_contig",
+    "_core/tests/test_ufunc.py::test_ufunc_no_reference_leak",
+    "_core/tests/test_ufunc.py::test_ufunc_out_casterrors",
+    "_core/tests/test_ufunc.py::test_reduce_casterrors",
+    "_core/tests/test_multiarray.py::TestFlat::test_refcount",
+    "_core/tests/test_multiarray.py::TestArrayInterface::test_scalar_interface",
     "lib/tests/test_function_base.py::TestLeaks::test_frompyfunc_leaks",
 )
 MODES = {

@@ -34,6 +34,20 @@ class Memory:
         self.inside[at:at + size] = True
         return BASE + at
 
+    def grow(self, size: int) -> None:
+        """As many bytes in all."""
+        for name, fill in (("bytes", 0xA5), ("inside", False), ("constant", False)):
+            old = getattr(self, name)
+            new = np.full(size, fill, old.dtype)
+            new[:len(old)] = old
+            setattr(self, name, new)
+        self.begin()
+
+    def release(self, address: int, size: int) -> None:
+        """The bytes belong to nobody again."""
+        at = address - BASE
+        self.inside[at:at + size] = False
+
     def write(self, address: int, data: bytes) -> None:
         at = address - BASE
         self.bytes[at:at + len(data)] = np.frombuffer(data, np.uint8)

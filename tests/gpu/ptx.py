@@ -79,7 +79,7 @@ class Module:
         while depth:
             depth += {"{": 1, "}": -1}.get(text[at], 0)
             at += 1
-        params = [(p.split()[-1], p.split()[1].lstrip(".")) for p in head[3].split(",") if p.strip()]
+        params = [_param(p) for p in head[3].split(",") if p.strip()]
         function = Function(head[2], params)
         limit = re.search(r"\.maxntid\s+(\d+)", head[4])
         if limit:
@@ -152,6 +152,15 @@ class Module:
             else:
                 guard = item.guard and (renamed(item.guard[0]), item.guard[1])
                 code.instrs.append(Instr(item.op, tuple(renamed(a) for a in item.args), guard))
+
+
+def _param(text: str) -> tuple[str, str]:
+    """Name and type of a parameter; one that is bytes (a float16) is a word of as many."""
+    name, kind = text.split()[-1], text.split()[1].lstrip(".")
+    if kind == "align":
+        name, _, size = name.rstrip("]").partition("[")
+        kind = f"b{8 * int(size)}"
+    return name, kind
 
 
 def _found(pattern: str, text: str) -> str:

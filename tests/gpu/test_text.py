@@ -188,7 +188,11 @@ def _floats(x, y):
 
 
 def _functions(x, y):
-    return np.exp(x), np.log(x) + np.sin(y), x ** 2.5, np.fmod(x, y), np.arctan2(x, y)
+    return np.exp(x), np.log(x) + np.sin(y), np.fmod(x, y)
+
+
+def _powers(x, y):
+    return x ** 2.5, np.arctan2(x, y)
 
 
 def _ints(x, y):
@@ -208,11 +212,12 @@ def _halves(x, y):
 _KINDS: dict[str, tuple[Callable[..., Any], Callable[[], Any], int]] = {
     "fused": (fused, lambda: np.ones(9, "f"), 40), "rows": (lambda x, y: x.sum(axis=1), lambda: np.ones((4, 6)), 48),
     "floats": (_floats, lambda: np.ones(9, "f"), 96), "doubles": (_floats, lambda: np.ones(9, "d"), 112),
-    "functions": (_functions, lambda: np.ones(9, "d"), 128), "ints": (_ints, lambda: np.ones(9, "l"), 112),
+    "functions": (_functions, lambda: np.ones(9, "d"), 128), "powers": (_powers, lambda: np.ones(9, "d"), 128),
+    "ints": (_ints, lambda: np.ones(9, "l"), 112),
     "planes": (_planes, lambda: np.ones((4, 6)), 80), "halves": (_halves, lambda: np.ones(9, "e"), 64),
     "complex": (lambda x, y: (x + y, x == y, x.real * 2), lambda: np.ones(9, "D"), 64),
 }
-_QUICK = [("fused", "sm_90"), ("rows", "sm_90"), ("floats", "sm_90"), ("functions", "sm_90"),
+_QUICK = [("fused", "sm_90"), ("rows", "sm_90"), ("floats", "sm_90"), ("functions", "sm_90"), ("powers", "sm_90"),
           ("planes", "sm_75"), ("halves", "sm_80"), ("fused", "sm_100"), ("ints", "sm_120")]
 _ALL = [(name, arch) for name in _KINDS for arch in ptx.ARCHITECTURES]
 

@@ -47,7 +47,8 @@ b0:
   check %22 !0
   same %3, %3 !0
   poll !0
-  finite %18 !4
+  %64: bool = finite %18
+  check %64 !4
   %35: bool = asks_under
   %24: object = object @0
   %25: float64 = call %24, %9 {callee=0, template=(('v', 0), ('v', 1)), kwnames=('x',)} !0
@@ -197,6 +198,7 @@ BROKEN = [
     ("I9", "exit 0: restart", "exit 0: restart values(%0)"),
     ("I9", "operands[s0]", "operands[tuple(v0)]"),
     ("I5", "finite %18", "finite %13"),
+    ("I6", "%64: bool = finite", "%64: int = finite"),
     ("I6", "%35: bool = asks_under", "%35: int = asks_under"),
     ("I9", "goto to=b2", "goto"),
     ("I10", "goto to=b2", "goto to=b1 values(%3)"),

@@ -10,8 +10,7 @@ from jitcore.ops.builder import Lowering
 from jitcore.ops.table import OPS
 from tests.ops.harness import Program, specials
 
-#: Of jitcore's own functions, and of the C library's vector functions.
-OWN_BOUND, LIBRARY_BOUND = 1.0, 4.0
+BOUND = 1.0
 CASES = [(name, sig) for name, op in OPS.items() for sig in (*op.inline, *op.uniform)
          if not op.exact_for(sig) and sig[0] in "fd" and sig not in op.uniform]
 CASES += [("power", "dd->d"), ("power", "ff->f")]
@@ -73,8 +72,7 @@ def test_bound(program: Program, name: str, sig: str) -> None:
         assert ((got[zero] == 0) & (np.signbit(got[zero]) == np.signbit(exact[zero]))).all()
         finite = np.isfinite(got) & np.isfinite(want)
         error = np.abs(got[finite].astype("g") - exact[finite].astype("g")) / np.spacing(np.abs(want[finite]))
-    bound = OWN_BOUND if OPS[name].libm in FUNCTIONS else LIBRARY_BOUND
-    assert error.max() <= bound, [a[finite][error.argmax()] for a in args]
+    assert OPS[name].libm in FUNCTIONS and error.max() <= BOUND, [a[finite][error.argmax()] for a in args]
 
 
 def test_vector_variants_are_used() -> None:

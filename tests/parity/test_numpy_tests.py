@@ -298,6 +298,38 @@ def test_dtypes_by_name(dtype):
     check(named, lambda: (np.arange(3.0), dtype), native=None)
 
 
+@pytest.mark.parametrize("made", [
+    "np.arange(6, dtype='>i4').reshape(2, 3)", "np.zeros(6, dtype='>i4')", "np.full(3, 2, dtype='>f8')",
+    "np.array([1, 2], dtype='>i2')", "np.linspace(0, 1, 5, dtype='>f8')", "np.concatenate((x, x), dtype='>f8')",
+    "np.frombuffer(bytes(16), '>f8')", "x.astype('>f8')", "x.view('>i8')",
+    "np.empty_like(x, dtype='>f8').clip(3, 3)", "np.arange(3, dtype=np.dtype('i4', metadata={'a': 1}))"])
+def test_arrays_of_swapped_bytes_are_made(made):
+    scope = {"np": np}
+    exec(f"def f(x):\n    y = x * 2 + x\n    return y, {made} * 2, y + 1", scope)
+    check(scope["f"], lambda: (np.arange(3.0),), native=None)
+
+
+@pytest.mark.parametrize("made", [
+    "np.array([n, 2], dtype='2i')", "np.array([n, 2], dtype=np.dtype('2i'))", "np.array((n, 2), dtype='i4,i4')",
+    "np.array([(n, 2)], dtype='i4,f8')", "np.full(2, (n, 1), dtype='i4,f8')", "np.asarray([n], dtype='3f4')",
+    "np.array(['1', str(n)], dtype='2i')", "np.zeros(2, dtype='2i')", "np.array([n, 2.5], dtype='c8')"])
+def test_arrays_of_structured_dtypes(made):
+    """To them lists and tuples are different things."""
+    scope = {"np": np}
+    exec(f"def f(x, n):\n    return x * 2 + x, {made}", scope)
+    check(scope["f"], lambda: (np.arange(3.0), 7), native=None)
+
+
+def contains_itself(x):
+    items = []
+    items.append(items)
+    return x * 2, np.array([items, items], dtype=object).shape, items[0] is items
+
+
+def test_a_list_that_contains_itself():
+    check(contains_itself, lambda: (np.ones(3),), native=False)
+
+
 def test_compiling_shows_no_warning_again():
     """What is shown once a place is forgotten when somebody touches the filters."""
     def f(x):

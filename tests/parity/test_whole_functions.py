@@ -68,6 +68,7 @@ np.add.at(rows, [0, 0, 1], 5)
 np.putmask(a, mask, a[::-1])
 np.copyto(a, 1, where=mask)
 np.place(a, mask, a)
+np.copyto(src=a[::-1] * 1, dst=a)
 a[[1, 1, 2]] = a[[0, 1, 2]]
 a[rows[::-1]] = a[rows]
 a[1:][rows] = 3
@@ -103,7 +104,8 @@ def test_whole_functions(text):
 @pytest.mark.parametrize("text, writes", [
     ("a[rows]", False), ("a.take(rows)", False), ("a[mask]", False), ("np.concatenate((a, g))", False),
     ("a[rows] = 1", True), ("a[rows] += 1", True), ("a[mask] = a[:3]", True), ("g[rows, rows] = 1", True),
-    ("np.bincount(rows)", False), ("np.choose(rows, [a, a])", False), ("np.add.at(rows, rows, 1)", True)])
+    ("np.bincount(rows)", False), ("np.putmask(a=a, mask=mask, values=a)", True),
+    ("np.choose(rows, [a, a])", False), ("np.add.at(rows, rows, 1)", True)])
 def test_errors_are_numpys(text, writes):
     """What raises for some arguments raises at its line, with nothing done twice or half."""
     plain, fast = function(text, writes), jitcore.accelerate(function(text, writes))

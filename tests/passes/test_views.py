@@ -36,7 +36,7 @@ def test_transpose():
   %6: int = stride %0 {axis=0}
   %7: int = stride %0 {axis=1}
   %13: float64[2F] (%3, %2) = view.transpose %0, %4, %7, %6 {arg=(1, 0)}
-  %14: float64[2F] (%3, %2) = ew.add.dd->d %13, %1 !0
+  %14: float64[2F] (%3, %2) = ew.add.dd->d %13, %1 {like=0} !0
   %12: float64[2F] (%3, %2) = ew.exp.d->d %14 !0"""))
 
 

@@ -31,7 +31,7 @@ def long_rows(rows: Sequence[Sequence[int]]):
 _empty = function("jc_empty", obj, i32, i32, ptr, i32)
 _strided = function("jc_empty_strided", obj, i32, i32, ptr, ptr)
 _view = function("jc_view", obj, obj, i32, i32, ptr, ptr, ptr)
-_korder = function("jc_korder", None, i32, i32, ptr, ptr, i64, ptr)
+_korder = function("jc_korder", None, i32, i32, ptr, ptr, ptr, i64, ptr)
 
 
 def empty(dtype: object, shape: Sequence[int], order: int = 0) -> np.ndarray:
@@ -49,6 +49,6 @@ def view(base: np.ndarray, dtype: object, shape: Sequence[int], strides: Sequenc
 def korder(shape: Sequence[int], strides: Sequence[Sequence[int]], itemsize: int) -> tuple[int, ...]:
     out = longs([0] * len(shape))
     rows, kept = long_rows(strides)
-    _korder(len(shape), len(strides), rows, longs(shape), itemsize, out)
+    _korder(len(shape), len(strides), rows, longs(shape), longs(shape), itemsize, out)
     del kept
     return tuple(out[:len(shape)])

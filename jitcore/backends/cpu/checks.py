@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from llvmlite import ir
 
 from jitcore.backends.cpu.emit import i32
+from jitcore.backends.scalar_libm import has_fma
 from jitcore.ops.builder import FLOATS, Scalar
 from jitcore.ops.op import SPREADING
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 #: The smallest normal numbers.
 LEAST = {"e": 2.0**-14, "f": 2.0**-126, "d": 2.0**-1022}
+#: The unsigned type of each float's size, and the bits of infinity in it, shifted by one.
+_INFINITE = {"e": ("H", 0xF800), "f": ("I", 0xFF << 24), "d": ("L", 0x7FF << 53)}
 
 
 @dataclass
@@ -124,9 +127,18 @@ class Checks:
 
 
 def not_finite(s: LLVMBuilder, numbers: list[Scalar]) -> list[ir.Value]:
-    """Conditions of which one holds where one of the floats is not finite, and where their sum overflows: ``x - x`` is
-    0 for a finite number and NaN for any other."""
-    sums: dict[str, Scalar] = {}
-    for x in numbers:
-        sums[x.dtype] = s.add(sums[x.dtype], x) if x.dtype in sums else x
-    return [s.isnan(s.sub(x, x)).raw for x in sums.values()]
+    """Conditions of which one holds where one of the floats is not finite, and where they are so large that putting
+    them together overflows.  Bits are compared, and doubles put together by twos where there is FMA: loops wait for
+    the units that add."""
+    conditions = []
+    for dtype, (bits, infinity) in _INFINITE.items():
+        same = [x for x in numbers if x.dtype == dtype]
+        if not same:
+            continue
+        total, rest = same[0], same[1:]
+        if dtype == "d" and has_fma():
+            while len(rest) > 1:
+                total, rest = Scalar(dtype, s.ir.fma(rest[0].raw, rest[1].raw, total.raw)), rest[2:]
+        word = s.bits(fold(s.add, rest, total), bits)
+        conditions.append(s.cmp(">=", s.add(word, word), s.const(bits, infinity)).raw)      # without the sign
+    return conditions

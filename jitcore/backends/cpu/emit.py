@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from llvmlite import ir
 
@@ -21,8 +22,9 @@ VOID = ir.VoidType()
 _HELPERS: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
     "jc_empty": (PTR, (I32, I32, PTR, I32)),
     "jc_empty_strided": (PTR, (I32, I32, PTR, PTR)),
-    "jc_korder": (VOID, (I32, I32, PTR, PTR, I64, PTR)),
-    "jc_copy_order": (VOID, (I32, PTR, PTR, I64, PTR)),
+    "jc_korder": (VOID, (I32, I32, PTR, PTR, PTR, I64, PTR)),
+    "jc_ufunc_order": (VOID, (I32, I32, PTR, PTR, PTR, I64, PTR)),
+    "jc_copy_order": (VOID, (I32, PTR, I64, PTR, I64, PTR)),
     "jc_view": (PTR, (PTR, I32, I32, PTR, PTR, PTR)),
     "jc_view_close": (VOID, (PTR,)),
     "jc_view_sure": (PTR, (PTR, I32, I32, PTR, PTR, PTR)),
@@ -35,12 +37,15 @@ _HELPERS: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
     "jc_is_array": (I32, (PTR, I32, I32, I32)),
     "jc_extent": (I64, (PTR, I32, I32)),
     "jc_tuple": (PTR, (I64, PTR)),
+    "jc_list_of": (PTR, (I64, PTR)),
     "jc_incref": (VOID, (PTR,)),
     "jc_decref": (VOID, (PTR,)),
     "jc_poll": (I32, ()),
     "jc_xdecref": (VOID, (PTR,)),
     "jc_reports_clear": (VOID, ()),
     "jc_reports_test": (I32, ()),
+    "jc_reports_seen": (I32, ()),
+    "jc_reports_again": (VOID, (I32,)),
     "jc_raised": (I32, ()),
     "jc_buffer_items": (I64, ()),
     "jc_gather": (PTR, (PTR, I64, I64, PTR, PTR, I64, I64, PTR)),
@@ -148,6 +153,17 @@ def volatile_load(b: ir.IRBuilder, pointer: ir.Value, kind: ir.Type) -> ir.Value
     return load
 
 
+class _VolatileStore(ir.instructions.Instruction):
+    def descr(self, buf: list[str]) -> None:
+        value, pointer = self.operands
+        buf.append(f"store volatile {value.type} {value.get_reference()}, ptr {pointer.get_reference()}\n")
+
+
+def volatile_store(b: ir.IRBuilder, value: ir.Value, pointer: ir.Value) -> None:
+    """A store of its own, that is not made one with others."""
+    b._insert(_VolatileStore(b.block, ir.VoidType(), "store", [value, pointer]))
+
+
 def word(b: ir.IRBuilder, base: ir.Value, index: int) -> ir.Value:
     """The address of 64-bit word ``index``."""
     if index == 0:
@@ -179,12 +195,25 @@ def entry_alloca(function: ir.Function, kind: ir.Type, count: int, name: str = "
     return slot
 
 
+def loop_hints(module: ir.Module, *hints: tuple[Any, ...]) -> ir.MDValue:
+    """For the branch back of a loop: how LLVM is to treat it.  Such a node has itself as its first operand."""
+    made = [module.add_metadata(hint) for hint in hints]
+    loop = ir.values.MDValue(module, [], str(len(module.metadata)))
+    loop.operands = (loop, *made)
+    return loop
+
+
+#: A loop that is left as it is.
+PLAIN = ("llvm.loop.vectorize.enable", ir.Constant(I1, 0)), ("llvm.loop.unroll.disable",)
+
+
 @contextmanager
-def counted_loop(b: ir.IRBuilder, n: ir.Value, name: str
+def counted_loop(b: ir.IRBuilder, n: ir.Value, name: str, few: bool = False
                  ) -> Iterator[tuple[ir.Value, Callable[[ir.Value], None]]]:
     """A loop over ``0 <= i < n``, nothing if ``n <= 0``; gives ``i`` and a function that notes an ``i1`` to be
     gathered with "or" over the loop.  Afterwards ``b`` stands behind the loop, and what was gathered is
-    ``b.block.gathered`` (``None`` if nothing was noted)."""
+    ``b.block.gathered`` (``None`` if nothing was noted).  ``few``: there are so few trips that other forms of the loop,
+    for many, only cost time."""
     before = b.block
     loop, done = b.append_basic_block(name), b.append_basic_block(name + ".done")
     b.cbranch(b.icmp_signed(">", n, i64(0)), loop, done)
@@ -201,7 +230,9 @@ def counted_loop(b: ir.IRBuilder, n: ir.Value, name: str
     i.add_incoming(following, b.block)
     bits.add_incoming(i32(0), before)
     bits.add_incoming(after, b.block)
-    b.cbranch(b.icmp_signed("<", following, n), loop, done)
+    again = b.cbranch(b.icmp_signed("<", following, n), loop, done)
+    if few:
+        again.set_metadata("llvm.loop", loop_hints(b.module, *PLAIN))
     last = b.block
     b.position_at_end(done)
     gathered = b.phi(I32, "gathered")

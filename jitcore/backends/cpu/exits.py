@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from llvmlite import ir
 
+from jitcore.backends.cpu.checks import Checks
 from jitcore.backends.cpu.emit import I32, i32, word
 from jitcore.ir.dominance import immediate_dominators, repeated
 from jitcore.ir.graph import Block, Value
@@ -134,11 +135,13 @@ class Exits:
         return not isinstance(value.type, ArrayType) or self.frame.array(value).obj is not None
 
     def _write_all(self, exit: int, wanted: Callable[[Value], bool]) -> None:
-        before = dict(self.frame.made)
-        for value, at in zip(self.frame.graph.exits[exit].values, self.words[exit]):
+        frame = self.frame
+        before, waiting = dict(frame.made), frame.checks
+        frame.checks = Checks(frame)        # those that wait belong to the path that goes on
+        for value, at in zip(frame.graph.exits[exit].values, self.words[exit]):
             if wanted(value):
                 self._write(value, at)
-        self.frame.made = before
+        frame.made, frame.checks = before, waiting
 
     def _write(self, value: Value, at: int) -> None:
         frame, slot = self.frame, word(self.frame.b, self.frame.out, at)

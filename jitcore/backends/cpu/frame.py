@@ -52,7 +52,7 @@ class Frame:
         self.ctx = self.function.args[0]
         self.ctx.name = "ctx"
         self.b: ir.IRBuilder = start(self.function)
-        self.scalar = LLVMBuilder(self.b, unit.hook)
+        self.scalar = LLVMBuilder(self.b, unit.hook, flags=False)
         self.values: dict[Value, Scalar | Arr | ir.Value] = {}
         self.n_own = 0
         self.exits = Exits(self)
@@ -153,6 +153,13 @@ class Frame:
         if arr.strides is not None:
             return arr.strides
         return self.contiguous(arr.dims, arr.type)
+
+    def seen_strides(self, arr: Arr) -> list[ir.Value]:
+        """The array's own numbers: along axes of length one, or without elements, they are not what the layout says."""
+        if arr.obj is None:
+            return self.strides_of(arr)
+        strides = self.b.load(advance(self.b, arr.obj, i64(STRIDES)), typ=PTR)
+        return [self.b.load(word(self.b, strides, axis), typ=I64) for axis in range(arr.type.ndim)]
 
     def contiguous(self, dims: Sequence[ir.Value], type: ArrayType) -> list[ir.Value]:
         step: ir.Value = i64(type.dtype.itemsize)

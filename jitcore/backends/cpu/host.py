@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
+from functools import reduce as fold
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from llvmlite import ir
 
 from jitcore import _core
 from jitcore.backends.cpu.checks import not_finite
-from jitcore.backends.cpu.emit import I32, I64, PTR, advance, element, i32, i64, volatile_load, word
-from jitcore.backends.cpu.frame import FLAGS, STRIDES, Arr, Frame
+from jitcore.backends.cpu.emit import I32, I64, PTR, advance, element, i32, i64, volatile_load, volatile_store
+from jitcore.backends.cpu.frame import FLAGS, Arr, Frame
 from jitcore.backends.cpu.lists import Lists
 from jitcore.backends.cpu.loops import Unsupported, call_loop, emit_cast, lowering_of, parts_of
 from jitcore.backends.cpu.reports import Reports
@@ -24,7 +25,7 @@ from jitcore.ir.graph import Node, Value
 from jitcore.ir.types import FLOAT, INT, ArrayType, ObjectType, ScalarType
 from jitcore.kernels.reductions import axes_of
 from jitcore.ops import python
-from jitcore.ops.builder import COMPLEX, FLOATS, INTS, ITEMSIZE, Scalar, canonical
+from jitcore.ops.builder import COMPLEX, FLOATS, INTS, Scalar, canonical
 from jitcore.ops.casts import weak_lowering
 from jitcore.ops.op import Op
 from jitcore.ops.random import Draw
@@ -133,7 +134,7 @@ class Host:
             for arg in args:
                 slot = frame.alloca(I64, 2)
                 frame.scalar.store(arg, slot)
-                slots.append((slot, ITEMSIZE[arg.dtype]))
+                slots.append((slot, 0))     # as NumPy has it for numbers: some loops have a variant for that
             out = frame.alloca(I64, 2)
             slots.append((out, 16))
             flagged = node.exit is not None and bool(op.reports_for(sig))
@@ -176,12 +177,7 @@ class Host:
         return self.frame.number(operand.shape[node.attrs["axis"]])
 
     def _do_stride(self, node: Node) -> Scalar:
-        """The array's own number: along axes of length one, or without elements, it is not what the layout says."""
-        frame, arr, axis = self.frame, self.frame.array(node.operands[0]), node.attrs["axis"]
-        if arr.obj is None:
-            return Scalar("l", frame.strides_of(arr)[axis])
-        strides = frame.b.load(advance(frame.b, arr.obj, i64(STRIDES)), typ=PTR)
-        return Scalar("l", frame.b.load(word(frame.b, strides, axis), typ=I64))
+        return Scalar("l", self.frame.seen_strides(self.frame.array(node.operands[0]))[node.attrs["axis"]])
 
     def _do_bcast(self, node: Node) -> Scalar:
         b, (x, y) = self.frame.b, [n.raw for n in self._numbers(node)]
@@ -203,10 +199,10 @@ class Host:
     def _do_check(self, node: Node) -> None:
         self.frame.checks.fail(self.frame.b.not_(self.frame.number(node.operands[0]).raw), node.exit or 0)
 
-    def _do_finite(self, node: Node) -> None:
-        s = self.frame.scalar
-        for condition in not_finite(s, [p for x in self._numbers(node) for p in parts_of(s, x)]):
-            self.frame.checks.fail(condition, node.exit or 0)
+    def _do_finite(self, node: Node) -> Scalar:
+        b, s = self.frame.b, self.frame.scalar
+        odd = not_finite(s, [p for x in self._numbers(node) for p in parts_of(s, x)])
+        return Scalar("?", b.not_(fold(b.or_, odd)))
 
     def _do_asks_under(self, node: Node) -> Scalar:
         b = self.frame.b
@@ -267,8 +263,12 @@ class Host:
         frame.leave_if(b.icmp_unsigned("!=", allowed, i32(_WRITEABLE)), node.exit or 0)
 
     def _do_store(self, node: Node) -> None:
-        arr = self.frame.array(node.operands[0])
-        self.frame.scalar.store(self.frame.number(node.operands[1]), self._address(arr, list(node.operands[2:])))
+        arr, value = self.frame.array(node.operands[0]), self.frame.number(node.operands[1])
+        address = self._address(arr, list(node.operands[2:]))
+        if node.attrs.get("back"):
+            volatile_store(self.frame.b, value.raw, address)
+        else:
+            self.frame.scalar.store(value, address)
 
     def _do_point(self, node: Node) -> None:
         self.frame.fallback = node.exit or 0
@@ -356,9 +356,9 @@ class Host:
         frame = self.frame
         items: list[Value | ir.Value] = []
         for kind, item in template:
-            if kind == "t":
+            if kind in "tl":
                 parts = [self._boxed(part) if isinstance(part, Value) else part for part in self._filled(node, item)]
-                made = frame.helper("jc_tuple", i64(len(parts)), frame.words(parts))
+                made = frame.helper("jc_tuple" if kind == "t" else "jc_list_of", i64(len(parts)), frame.words(parts))
                 frame.adopt(made, node.exit or 0)
                 items.append(made)
             else:

@@ -15,12 +15,13 @@ from jitcore.backends.base import Part
 from jitcore.backends.cpu.emit import I8, I32, I64, PTR, VOID, Unit, entry_alloca, i32, i64, typed, word
 from jitcore.backends.cpu.frame import Arr, Frame
 from jitcore.backends.cpu.loops import BLOCK, KernelCode, registers
+from jitcore.backends.cpu.orders import Orders
 from jitcore.backends.cpu.reduce import Reductions
 from jitcore.ir.graph import Value
 from jitcore.ir.types import ArrayType
-from jitcore.kernels.ir import Kernel
-from jitcore.ops.builder import ITEMSIZE
-from jitcore.ops.op import Op
+from jitcore.kernels.ir import Instr, Kernel
+from jitcore.ops.builder import COMPLEX, FLOATS, ITEMSIZE
+from jitcore.ops.op import BY_STRIDES, Op
 
 #: The bit of underflow in what jc_reports_test gives.
 UNDERFLOW = 4
@@ -35,6 +36,7 @@ class KernelCall:
         self.exit = kernel.exit or 0
         self.nd = len(kernel.shape)
         self.dims = [frame.length(length) for length in kernel.shape]
+        self.orders = Orders(frame, kernel, self.dims, ops)
         self.flat = all(kernel.is_flat(index) for index in self.code.inputs) and not self.dynamic
 
     @property
@@ -46,10 +48,11 @@ class KernelCall:
         frame, b, kernel = self.frame, self.frame.b, self.kernel
         frame.has_work = True
         total = fold(b.mul, self.dims, i64(1)) if self.nd != 1 else self.dims[0]
-        strides = {} if self.flat else {index: self._broadcast(self.kernel.body[index].value)
+        self._leave_if_odd_strides([])
+        strides = {} if self.flat else {index: self.orders.broadcast(self.kernel.body[index].value)
                                         for index in self.code.inputs}
-        outputs = self._allocate(strides)
-        prepared = Reductions(frame, kernel, total, self.exit) if kernel.reductions else None
+        outputs = self._allocate()
+        prepared = Reductions(frame, kernel, self.orders, total, self.exit) if kernel.reductions else None
         reports = self.code.reports or (prepared is not None and prepared.may_report())
         if reports:
             frame.helper("jc_reports_clear")
@@ -77,59 +80,38 @@ class KernelCall:
             frame.values[output.value] = arr
         frame.add_to_counter(3)
 
+    def _goes_by_strides(self, instr: Instr) -> bool:
+        """Whether NumPy chooses the loop by its operands' strides, and by whether they overlap."""
+        return instr.op in BY_STRIDES and self.code.is_block(instr) and instr.sig[0] in FLOATS + COMPLEX
+
+    def _leave_if_odd_strides(self, stored: list[Arr]) -> None:
+        """NumPy's loops of floats have variants, with other bits, for arrays that run backwards, and for half precision
+        for those with gaps; blocks have neither.  ``stored``: arrays that such a loop may have as its output."""
+        frame, b, body = self.frame, self.frame.b, self.kernel.body
+        looked: dict[Value, Arr] = {}
+        for instr in body:
+            if self._goes_by_strides(instr):
+                looked.update((body[a].value, frame.array(body[a].value)) for a in instr.args
+                              if body[a].kind == "element" and body[a].value.shape)
+        for arr in (*looked.values(), *(stored if looked else ())):
+            strides = frame.seen_strides(arr)
+            frame.checks.fail(b.icmp_signed("<", fold(b.or_, strides), i64(0)), self.exit)
+            if arr.type.dtype.char == "e" and arr.type.layout == "A":
+                packed = [b.icmp_signed("==", step, i64(arr.type.dtype.itemsize)) for step in strides]
+                frame.checks.fail(b.not_(fold(b.or_, packed)), self.exit)
+        frame.checks.settle()
+
     def _can_bail(self) -> bool:
         return not all(instr.kind in ("element", "scalar", "iota", "copy") for instr in self.kernel.body)
 
     # -- strides and memory ---------------------------------------------------------------------------
-    def _broadcast(self, value: Value) -> list[ir.Value]:
-        """Strides of an operand along the kernel's axes: 0 where it is broadcast."""
-        frame, b, shape = self.frame, self.frame.b, self.kernel.shape
-        arr = frame.array(value)
-        missing = self.nd - arr.type.ndim
-        own = frame.strides_of(arr)
-        steps: list[ir.Value] = [i64(0)] * missing
-        for axis, step in enumerate(own):
-            if value.shape[axis] is not shape[missing + axis]:
-                step = b.select(b.icmp_signed("==", arr.dims[axis], i64(1)), i64(0), step)
-            steps.append(step)
-        return steps
-
-    def _allocate(self, strides: dict[int, list[ir.Value]]) -> list[Arr]:
+    def _allocate(self) -> list[Arr]:
         made = []
         for output in self.kernel.outputs:
             type = output.value.type
             assert isinstance(type, ArrayType)
-            order = self._korder(output.arg, strides) if self.dynamic else None
-            made.append(self.frame.new_array(type, self.dims, order, self.exit))
+            made.append(self.frame.new_array(type, self.dims, self.orders.of_new(output.value), self.exit))
         return made
-
-    def _korder(self, index: int, strides: dict[int, list[ir.Value]]) -> list[ir.Value]:
-        """The strides that NumPy gives to the result of an instruction."""
-        frame, instr = self.frame, self.kernel.body[index]
-        type = instr.value.type
-        if instr.kind == "copy":
-            assert isinstance(type, ArrayType)
-            arg = instr.args[0]
-            source = strides[arg] if self.kernel.body[arg].kind == "element" else self._korder(arg, strides)
-            return self._order("jc_copy_order", type, i32(self.nd), frame.words(source))
-        if instr.kind == "element":
-            operands = [strides[index]]
-        else:
-            assert isinstance(type, ArrayType)
-            if type.layout != "A":
-                return frame.contiguous(self.dims, type)
-            operands = [strides[a] if self.kernel.body[a].kind == "element" else self._korder(a, strides)
-                        for a in instr.args if self.kernel.body[a].kind != "scalar"]
-        assert isinstance(type, ArrayType)
-        rows = frame.words([frame.words(row) for row in operands])
-        return self._order("jc_korder", type, i32(self.nd), i32(len(operands)), rows)
-
-    def _order(self, helper: str, type: ArrayType, *args: ir.Value) -> list[ir.Value]:
-        """The strides that a helper gives to a new array of ``type``."""
-        frame = self.frame
-        result = frame.alloca(I64, self.nd)
-        frame.helper(helper, *args, frame.words(self.dims), i64(type.dtype.itemsize), result)
-        return [frame.b.load(word(frame.b, result, k), typ=I64) for k in range(self.nd)]
 
     # -- the ways -------------------------------------------------------------------------------------
     def _direct_args(self, targets: list[ir.Value], total: ir.Value) -> list[ir.Value]:
@@ -169,7 +151,9 @@ class KernelCall:
             b.store(stored.data, word(b, state, at))
             b.store(rows[-1], word(b, state, at + 1))
         if self.dynamic:
-            order = frame.words(self._korder(self.kernel.outputs[0].arg, strides)) if self.kernel.outputs else rows[0]
+            order = self.orders.of_new(self.kernel.outputs[0].value) if self.kernel.outputs else None
+            # Without a result any order will do; it is sorted too, and so in memory of its own.
+            order = frame.words(next(iter(strides.values())) if order is None else order)
             frame.helper("jc_sort_axes", i64(self.nd), order, dims, i64(len(rows)), frame.words(rows))
         if rows and self.nd > 1:
             # Reductions tell axes apart: they keep lengths of their own.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+import numpy as np
 from llvmlite import ir
 
 from jitcore import _core
@@ -36,6 +37,7 @@ from jitcore.backends.cpu.emit import (
 from jitcore.backends.scalar import LLVMBuilder, memory_type, register_type
 from jitcore.kernels.ir import Instr, Kernel
 from jitcore.ops.builder import COMPLEX, FLOATS, INTS, ITEMSIZE, PART, SIGNED, Scalar, canonical
+from jitcore.ops.casts import cast_reports
 from jitcore.ops.op import Op, loop_signature
 
 #: Elements of a block (JC_BLOCK in csrc/blocks.h).
@@ -76,19 +78,21 @@ def emit_cast(b: LLVMBuilder, x: Scalar, dtype: str) -> Scalar:
     return b.cast(x, dtype)
 
 
-#: Operations of complex numbers that work on the parts apart: a NaN in one excuses nothing in the other.
-_BY_PARTS = ("add", "subtract")
+#: Operations of complex numbers that work on the parts apart (without a name: conversions): a NaN in one excuses
+#: nothing in the other.
+_BY_PARTS = ("add", "subtract", "")
 #: Bits of kinds of reports, as csrc/reports.c counts them.
 DIVIDE, OVER, INVALID = 1, 2, 8
 
 
 def emit_report(b: LLVMBuilder, name: str, result: Scalar, args: list[Scalar], op: Op | None = None, sig: str = "",
                 quiet: int = 0) -> ir.Value | None:
-    """Whether the operation gives NaN from no NaN, or inf from finite operands; ``None`` if it cannot.
+    """Whether the operation gives NaN from no NaN, or inf from finite operands; of complex numbers, whether it gives
+    any; ``None`` if it cannot.
 
     ``quiet``: bits of the kinds of reports that do not count.  An infinity of which the kind is not sure counts.
     """
-    if name in _BY_PARTS and result.dtype in PART:
+    if name in _BY_PARTS and all(x.dtype in PART for x in (result, *args)):
         found = [emit_report(b, name, part(result), [part(a) for a in args], op, sig, quiet)
                  for part in (b.real, b.imag)]
         return b.ir.or_(*found)
@@ -97,6 +101,8 @@ def emit_report(b: LLVMBuilder, name: str, result: Scalar, args: list[Scalar], o
     if not outs:
         return None
     nan_out, inf_out = _any(b, [b.isnan(r) for r in outs]), _any(b, [_isinf(b, r) for r in outs])
+    if result.dtype in PART:        # one product may overflow where another makes the sum NaN: NumPy's loops decide
+        return b.or_(nan_out, inf_out).raw if ~quiet & (DIVIDE | OVER | INVALID) else None
     nan_in, inf_in = _any(b, [b.isnan(a) for a in ins]), _any(b, [_isinf(b, a) for a in ins])
     odd_in = b.or_(nan_in, inf_in)
     invalid, infinite = b.and_(nan_out, b.not_(nan_in)), b.and_(inf_out, b.not_(odd_in))
@@ -174,12 +180,12 @@ class KernelCode:
         self._made: dict[str, ir.Function] = {}
 
     def _unread(self) -> list[int]:
-        """Reporting instructions that nothing reads, or only a choice: LLVM drops the ones, and moves the others to
-        where the condition asks for them."""
+        """Instructions that may take their exit and that nothing reads, or only a choice: LLVM drops the ones, and
+        moves the others to where the condition asks for them."""
         sure = set(self.targets)
         unread = []
         for index, instr in reversed(list(enumerate(self.kernel.body))):
-            if index not in sure and self.reporting(instr):
+            if index not in sure and instr.exit is not None:
                 unread.append(index)
                 sure.add(index)
             if index in sure or self.is_block(instr):
@@ -198,7 +204,7 @@ class KernelCode:
             return False
         if instr.kind == "cast":
             source = self.kernel.body[instr.args[0]].dtype
-            return instr.dtype in "ef" + COMPLEX and source in FLOATS + COMPLEX
+            return instr.dtype in FLOATS + COMPLEX and bool(cast_reports(np.dtype(source), np.dtype(instr.dtype)))
         return instr.kind == "ew" and bool(self.ops[instr.op].reports_for(instr.sig))
 
     def _stages(self) -> list[int]:
@@ -406,7 +412,11 @@ class _Compute:
         looked_at = self.checked and self.code.reporting(instr)
         if looked_at:
             self.b.call(self.code.unit.helper("jc_reports_clear"), [])
+        kept = self.code.reports and not self.checked       # some of NumPy's loops clear all flags
+        seen = self.b.call(self.code.unit.helper("jc_reports_seen"), []) if kept else None
         call_loop(self.code.unit, self.b, self.code.ops[instr.op], instr.sig, args, self.n)
+        if seen is not None:
+            self.b.call(self.code.unit.helper("jc_reports_again"), [seen])
         raised = None
         if self.code.ops[instr.op].foreign:
             raised = self.b.call(self.code.unit.helper("jc_raised"), [])

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from llvmlite import ir
 
 from jitcore.backends.base import Lowered
-from jitcore.backends.cpu.emit import PTR, Unit, word
+from jitcore.backends.cpu.emit import PTR, Unit, i32, loop_hints, word
 from jitcore.backends.cpu.frame import Arr, Frame
 from jitcore.backends.cpu.host import Host
 from jitcore.backends.cpu.kernelcall import KernelCall
@@ -23,8 +23,12 @@ from jitcore.ir.types import ArrayType, ListType, ScalarType
 from jitcore.kernels.ir import Kernel, Plan
 from jitcore.ops.builder import Scalar, canonical
 from jitcore.ops.op import Op
+from jitcore.passes.loops import Loop, innermost, loops_of
 
 __all__ = ["Unsupported", "lower"]
+
+#: How many trips of a small loop are done at a time, and the number of nodes that such a loop has at most.
+_UNROLLED, _MOST_UNROLLED = 4, 16
 
 
 def lower(graph: Graph, plan: Plan, ops: Mapping[str, Op], name: str, *, precision: str = "default") -> Lowered:
@@ -39,6 +43,14 @@ def lower(graph: Graph, plan: Plan, ops: Mapping[str, Op], name: str, *, precisi
                    tuple(frame.checked), unit.symbols, (*unit.keepalive, *graph.objects))
 
 
+def _unrolls(loop: Loop) -> bool:
+    """Whether a loop is done faster several trips at a time, and LLVM does not see to that: a small one that can be
+    left from its middle.  Loops that do not poll are those that ``passes.fastloops`` makes."""
+    nodes = [node for block in loop.blocks for node in block.nodes if node.op not in ("const", "object")]
+    return len(nodes) <= _MOST_UNROLLED and any(node.exit is not None for node in nodes) and all(
+        node.op != "poll" for node in nodes)
+
+
 class _Lowering:
     def __init__(self, frame: Frame, plan: Plan, ops: Mapping[str, Op], exact: bool) -> None:
         self.frame, self.plan, self.ops, self.exact = frame, plan, ops, exact
@@ -50,6 +62,7 @@ class _Lowering:
         self.rare |= {block for block in frame.graph.blocks if block.terminator is not None
                       and block.terminator.kind == "jump" and block.terminator.targets[0][0] in self.rare}
         self.pending: list[tuple[Block, ir.Block, list[list[ir.Value]]]] = []
+        self.unrolled: set[Block] = set()
 
     def run(self) -> None:
         frame, graph = self.frame, self.frame.graph
@@ -57,6 +70,8 @@ class _Lowering:
         position = {block: k for k, block in enumerate(order)}
         frame.loops = any(position[target] <= position[block] for block in order if block.terminator is not None
                           for target, _ in block.terminator.targets)
+        if frame.loops:
+            self.unrolled = {loop.head for loop in innermost(loops_of(graph)) if _unrolls(loop)}
         self._inputs()
         for block in order:
             self.heads[block] = frame.function.append_basic_block(repr(block))
@@ -159,7 +174,9 @@ class _Lowering:
         for obj in old:
             frame.helper("jc_xdecref", obj)
         here = frame.b.block
-        frame.b.branch(self.heads[target])
+        branch = frame.b.branch(self.heads[target])
+        if target in self.unrolled and target in self.phis:
+            branch.set_metadata("llvm.loop", loop_hints(frame.unit.module, ("llvm.loop.unroll.count", i32(_UNROLLED))))
         self.pending.append((target, here, incoming))
         self._connect()
 

@@ -6,13 +6,13 @@ empty reduction without identity takes its exit.  Only ``backends.cpu`` uses it.
 """
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import reduce as fold
 
 from llvmlite import ir
 
 from jitcore.backends.cpu.emit import I64, i32, i64
 from jitcore.backends.cpu.frame import Arr, Frame
+from jitcore.backends.cpu.orders import Orders
 from jitcore.ir.types import ArrayType
 from jitcore.kernels.ir import Kernel, Reduction
 from jitcore.kernels.reductions import NO_IDENTITY
@@ -39,8 +39,8 @@ def start_value(op: str, dtype: str) -> float:
 class Reductions:
     """Emits the reductions of ``kernel``, whose loop has ``total`` elements."""
 
-    def __init__(self, frame: Frame, kernel: Kernel, total: ir.Value, exit: int) -> None:
-        self.frame, self.kernel, self.total, self.exit = frame, kernel, total, exit
+    def __init__(self, frame: Frame, kernel: Kernel, orders: Orders, total: ir.Value, exit: int) -> None:
+        self.frame, self.kernel, self.orders, self.total, self.exit = frame, kernel, orders, total, exit
         self.results: list[Arr | ir.Value] = []     # an array, or the address of a scalar
         self.counts: list[ir.Value] = []
         self.buffer: ir.Value = i64(0)
@@ -64,10 +64,7 @@ class Reductions:
             if r.op in NO_IDENTITY and r.initial is None:
                 frame.leave_if(b.and_(b.icmp_signed("==", self.total, i64(0)),
                                       b.icmp_signed("!=", count, i64(0))), exit)
-            order = None
-            if type.layout == "A":      # as NumPy has it: the operand's order
-                order = frame.contiguous(dims, replace(type, layout=self.kernel.layout))
-            arr = frame.new_array(type, dims, order, exit)
+            arr = frame.new_array(type, dims, self.orders.of_reduction(r, dims), exit)
             frame.helper("jc_fill_items", arr.data, item, i64(ITEMSIZE[r.dtype]), count)
             self.results.append(arr)
             self.counts.append(count)

@@ -38,6 +38,7 @@ class Reports:
         if not quiet and len(parts) == 1 and len(args) <= 2 and all(a.dtype in numbers for a in args):
             frame.checks.look(name, parts[0], args, tiny, exit)
             return
+        frame.checks.finish()           # what waits must not be tested in the rare path alone
         frame.checks.turn_to(exit)
         usual = fold(s.and_, [is_normal(s, p) if tiny else is_finite(s, p) for p in parts])
         look, fine = frame.function.append_basic_block("odd"), frame.function.append_basic_block("usual")

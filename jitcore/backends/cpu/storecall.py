@@ -48,7 +48,8 @@ class StoreCall(KernelCall):
         if target.type.layout == "A":
             folded = frame.helper("jc_folded", i64(self.nd), lengths, steps, i64(size))
             frame.leave_if(b.icmp_unsigned("!=", folded, i32(0)), self.exit)
-        strides = {index: self._broadcast(kernel.body[index].value) for index in code.inputs}
+        self._leave_if_odd_strides([target])
+        strides = {index: self.orders.broadcast(kernel.body[index].value) for index in code.inputs}
         if not self._is_short():
             self._general(target, size, total, lengths, steps, strides)
         else:
@@ -68,6 +69,8 @@ class StoreCall(KernelCall):
         """The ways for any number of elements."""
         frame, b, code, kernel = self.frame, self.frame.b, self.code, self.kernel
         overlap = self._overlap(target, lengths, steps, size, strides)
+        if any(map(self._goes_by_strides, kernel.body)):
+            frame.leave_if(b.icmp_unsigned("!=", b.and_(overlap, i32(_PARTIAL)), i32(0)), self.exit)
         if self.nd == 1:
             self._leave_if_crossing(overlap, frame.strides_of(target)[0], strides)
         fill = code.fill()
@@ -137,7 +140,7 @@ class StoreCall(KernelCall):
         b.cbranch(b.icmp_signed("<=", n, i64(_SHORT)), few, general)
         frame.move_to(few)
         run = entry_alloca(frame.function, ir.IntType(64), _SHORT)
-        with counted_loop(b, n, "short") as (i, note):
+        with counted_loop(b, n, "short", few=True) as (i, note):
             values: dict[int, Scalar] = {}
             for index, instr in enumerate(body):
                 if instr.kind == "scalar":
@@ -159,7 +162,7 @@ class StoreCall(KernelCall):
             b.cbranch(b.icmp_unsigned("!=", odd, i32(0)), general, write).set_weights([1, 2000])
         frame.move_to(write)
         step = frame.strides_of(target)[0]
-        with counted_loop(b, n, "write") as (i, _):
+        with counted_loop(b, n, "write", few=True) as (i, _):
             x = s.load(body[last].dtype, element(b, run, i, body[last].dtype))
             s.store(x, advance(b, target.data, b.mul(i, step)))
         b.branch(done)

@@ -64,7 +64,7 @@ def exp_reduced(m: Kit, x: Num) -> tuple[Num, Word]:
 
 def rare_exp(m: Kit, x: Num) -> Flag:
     """Whether 2**k or the result may be no normal number, or x is none."""
-    return ~(abs(x) < m.by(708.0, 87.0))
+    return m.reaches(x, m.by(708.0, 87.0))
 
 
 def usual_exp(m: Kit, x: Num) -> Num:
@@ -93,7 +93,7 @@ def _exp2_reduced(m: Kit, x: Num) -> tuple[Num, Word]:
 
 
 def rare_exp2(m: Kit, x: Num) -> Flag:
-    return ~(abs(x) < m.by(1021.0, 125.0))
+    return m.reaches(x, m.by(1021.0, 125.0))
 
 
 def usual_exp2(m: Kit, x: Num) -> Num:
@@ -124,7 +124,7 @@ def expm1(m: Kit, x: Num) -> Num:
 
 def rare_expm1(m: Kit, x: Num) -> Flag:
     """Whether s - 1 may not be exact, or x is no number."""
-    return ~(abs(x) < m.by(36.0, 16.0))
+    return m.reaches(x, m.by(36.0, 16.0))
 
 
 def usual_expm1(m: Kit, x: Num) -> Num:

@@ -7,19 +7,24 @@ Method: x = k ln 2 + r as for exp; with s = 2**k, cosh r = 1 + c and sinh r (min
 
 which needs no division, and is sinh r alone where k is 0.  Of sinh the sum A + B r is kept with its error.  Where 1/s
 no
-longer counts they are e**x / 2.  tanh |x| = -m / (2 + m), m = e**(-2 |x|) - 1, numerator, denominator and quotient with
-their errors (the sum of two numbers each).
+longer counts they are e**x / 2.
+
+tanh: |x| = k ln 2 / 2 + v, and by the addition theorem, with s = 2**-k and the polynomial "tanh" for t = tanh v
+
+    tanh |x| = ((1 - s) + (1 + s) t) / ((1 + s) + (1 - s) t),
+
+numerator, denominator and quotient with their errors (the sum of two numbers each).
 """
 from __future__ import annotations
 
-from jitcore.backends.math.exponential import beyond, exp_reduced, reduce
+from jitcore.backends.math.exponential import exp_reduced, reduce
 from jitcore.backends.math.kit import Flag, Kit, Num, Word
-from jitcore.backends.math.tables import POLYNOMIALS
+from jitcore.backends.math.tables import CONSTANTS, POLYNOMIALS
 
 
 def rare_large(m: Kit, x: Num) -> Flag:
     """Whether 2**(k - 1) may be no number."""
-    return ~(abs(x) < m.by(708.0, 87.0))
+    return m.reaches(x, m.by(708.0, 87.0))
 
 
 def _halves(m: Kit, k: Word) -> tuple[Num, Num]:
@@ -53,12 +58,12 @@ def _cosh(m: Kit, size: Num) -> Num:
     z = r * r
     rest = less(r * z * m.polynomial(z, POLYNOMIALS["sinh"][m.dtype]))
     lost = down - (b - up)
+    # Not a times near: what a lacks counts where 1/s is just about to vanish beside s.
     if m.has_fma:
-        return b + m.fma(a, near, m.fma(b, _even(m, z), m.fma(a, rest, lost)))
+        return b + m.fma(up, near, m.fma(down, -near, m.fma(b, _even(m, z), m.fma(a, rest, lost))))
     # The product is rounded by itself, which would be too much.
-    product, first = m.two_product(near, a)
-    whole, second = m.fast_two_sum(b, product)
-    return whole + (b * _even(m, z) + (a * rest + (lost + (first + second))))
+    whole, error = m.fast_two_sum(b, up * near)
+    return whole + (b * _even(m, z) + (a * rest + (lost + (error - down * near))))
 
 
 def _large(m: Kit, x: Num, size: Num, result: Num, bound: float) -> Num:
@@ -91,22 +96,40 @@ def cosh(m: Kit, x: Num) -> Num:
 
 
 def rare_tanh(m: Kit, x: Num) -> Flag:
-    """Whether e**(-2 |x|) may be no normal number."""
-    return ~(abs(x) < m.by(350.0, 43.0))
+    """Whether s may be no normal number."""
+    return m.reaches(x, m.by(350.0, 43.0))
 
 
 def usual_tanh(m: Kit, x: Num) -> Num:
-    y = abs(x) * -2.0
-    _, word, near, r, less = reduce(m, y)
-    s = m.power_of_two(word)
-    one, lost = m.fast_two_sum(-1.0, s)
-    whole, error = m.fast_two_sum(one, s * near)
-    high, low = m.fast_two_sum(whole, m.fma(s, less(beyond(m, r)), error + lost))
-    below, lost = m.fast_two_sum(2.0, high)
+    size = abs(x)
+    # Not quite the nearest k, so that where it is 1 the numerator is more than 1/4 and its error exact.
+    k, word = m.nearest(size - 0.02, 2.0 * CONSTANTS["log2e"][m.dtype][0])
+    first, second = (0.5 * part for part in CONSTANTS["ln2"][m.dtype])
+    near = m.fma(k, -first, size)       # exact
+    v = m.fma(k, -second, near)
+    z = v * v
+    rest = m.fma(k, -second, v * z * m.polynomial(z, POLYNOMIALS["tanh"][m.dtype]))
+    s = m.power_of_two(m.word(0) - word)
+    a, b = 1.0 - s, 1.0 + s
+    above, error = _sum(m, a, b, near)
+    above_low = m.fma(b, rest, error + ((1.0 - a) - s))
+    t = near + rest
+    below = m.fma(a, t, b)
+    below_low = m.fma(a, t, (1.0 - below) + s)
     inverse = 1.0 / below
-    q = high * inverse
-    left = m.exact_difference(high, q, below) + m.fma(-q, lost + low, low)
-    return m.with_sign(abs(m.fma(left, inverse, q)), x)
+    q = above * inverse
+    left = m.fma(-q, below_low, m.exact_difference(above, q, below) + above_low)
+    return m.with_sign(m.fma(left, inverse, q), x)
+
+
+def _sum(m: Kit, a: Num, b: Num, x: Num) -> tuple[Num, Num]:
+    """a + b x for a greater a, or a of 0, and what that lacks."""
+    if m.has_fma:
+        total = m.fma(b, x, a)
+        return total, m.fma(b, x, a - total)
+    product, first = m.two_product(b, x)
+    total, second = m.fast_two_sum(a, product)
+    return total, first + second
 
 
 def tanh(m: Kit, x: Num) -> Num:

@@ -1,86 +1,68 @@
 """arctan, arctan2, arcsin, arccos.
 
-Method: arctan of a quotient n / d of positive numbers by the addition theorem: as itself up to 1/2, as pi/4 +
-arctan((n - d) / (n + d))
-up to 2, as pi/2 - arctan(d / n) beyond, so that the argument t of the polynomial (``tables.py``: "atan") is at most
-1/2; t and n + d with their errors.  arcsin up to 1/2 by a polynomial ("asin"); beyond as pi/2 - 2 arcsin(s),
+Method: arctan of a quotient a / b of positive numbers by the addition theorem: as itself up to 0.6, as pi/4 +
+arctan((a - b) / (a + b)) up to 2, as pi/2 - arctan(b / a) beyond, so that the argument t of the polynomial
+(``tables.py``: "atan") is from -1/2 to 0.6, and from -1/4 where the result is below 1; a quotient of which neither
+number is 1 with its error.  arcsin up to 1/2 by a polynomial ("asin"); beyond as pi/2 - 2 arcsin(s),
 s = sqrt((1 - |x|) / 2) with its error, and arccos likewise.  The sums with pi/4, pi/2 or pi come last, and these are
 sums of two numbers.
 
-Error in units of the last place: the last sum 1/2; of arctan between 1/2 and 2 the sum before it 1/4; the rest less
-than 1/8. """
+Error in units of the last place: the last sum 1/2; of arctan up to 0.6 the polynomial's terms 0.3; from there to 2 the
+sum before the last 1/8, t 1/8, and a + b, whose error is left out, 0.17, as |t| is at most 1/4 or the result above 1;
+of arcsin and arccos the rest is less than 1/4.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from jitcore.backends.math.kit import Flag, Kit, Num, Word
+from jitcore.backends.math.kit import Flag, Kit, Num
 from jitcore.backends.math.tables import CONSTANTS, POLYNOMIALS
 
 
-def _arctan(m: Kit, n: Num, d: Num, lost: Num, middle: Flag, eighths: Num, turned: Word) -> Num:
-    """eighths * pi/4 + arctan(n / (d + lost)), the second with the sign that ``turned`` gives it.  ``lost`` counts
-    where ``middle`` holds."""
-    inverse = 1.0 / d
-    t = n * inverse
-    left = m.exact_difference(n, t, d)
-    low = m.fma(middle.pick(lost, 0.0), -t, left) * inverse
+def _turned(m: Kit, a: Num, b: Num) -> tuple[Num, Num, Num]:
+    """The angle of (b, a), for magnitudes, as units pi/4 + arctan(n / d): n, d, units.  ``n`` is exact."""
+    small, large = a < b * 0.6, a > b * 2.0
+    # small: a / b, large: -b / a, else (a - b) / (a + b).
+    n = large.pick(0.0, a) - small.pick(0.0, b)
+    d = small.pick(0.0, a) + large.pick(0.0, b)
+    return n, d, small.pick(0.0, 1.0) + large.pick(1.0, 0.0)
+
+
+def _angle(m: Kit, units: Num, t: Num, low: Num) -> Num:
+    """units pi/4 + arctan(t + low); the derivative of the arctangent is nearly 1 - z."""
     z = t * t
-    p = m.polynomial(z, POLYNOMIALS["atan"][m.dtype])
     first, second = CONSTANTS["quarter_pi"][m.dtype]
-    low = m.flip(m.fma(t * z, -p, low), turned)
-    t = m.flip(t, turned)
-    return m.fma(eighths, first, t + m.fma(eighths, second, low))
+    rest = m.fma(m.fma(t, m.polynomial(z, POLYNOMIALS["atan"][m.dtype]), low), -z, low)
+    return m.fma(units, first, t + m.fma(units, second, rest))
+
+
+def usual_arctan(m: Kit, x: Num) -> Num:
+    n, d, units = _turned(m, abs(x), m.num(1.0))
+    return m.with_sign(_angle(m, units, n / d, m.num(0.0)), x)
 
 
 def arctan(m: Kit, x: Num) -> Num:
     """The arctangent, for any x; of infinities +-pi/2."""
+    most = m.by(1e300, 1e37)
     size = abs(x)
-    size = (size < m.by(1e300, 1e37)).pick(size, x.is_nan().pick(x, m.by(1e300, 1e37)))
-    small, large = size < 0.5, size > 2.0
-    total = size + 1.0
-    n = small.pick(size, large.pick(-1.0, size - 1.0))
-    d = small.pick(1.0, large.pick(size, total))
-    eighths = small.pick(0.0, large.pick(2.0, 1.0))
-    result = _arctan(m, n, d, size - (total - 1.0), ~(small | large), eighths, m.word(0))
-    return m.with_sign(result, x)
-
-
-def usual_arctan(m: Kit, x: Num) -> Num:
-    size = abs(x)
-    small, large = size < 0.5, size > 2.0
-    total = size + 1.0
-    n = small.pick(size, large.pick(-1.0, size - 1.0))
-    d = small.pick(1.0, large.pick(size, total))
-    eighths = small.pick(0.0, large.pick(2.0, 1.0))
-    first, second = CONSTANTS["quarter_pi"][m.dtype]
-    inverse = 1.0 / d
-    t = n * inverse
-    left = m.exact_difference(n, t, d)
-    # Where the sum is not d, either t is small beside pi/2 or d is exact.
-    lost = (d - 1.0) - size
-    low = m.fma(t, small.pick(0.0, lost), left) * inverse
-    z = t * t
-    p = m.polynomial(z, POLYNOMIALS["atan"][m.dtype])
-    low = m.fma(t * z, -p, m.fma(eighths, second, large.pick(0.0, low)))
-    return m.with_sign(m.fma(eighths, first, t + low), x)
+    result = usual_arctan(m, x.is_nan().pick(1.0, (size > most).pick(most, size)))
+    return x.is_nan().pick(x, m.with_sign(result, x))
 
 
 def rare_arctan(m: Kit, x: Num) -> Flag:
     """Whether 1/x may be no normal number."""
-    return ~(abs(x) < m.by(1e300, 1e37))
+    return m.reaches(x, m.by(1e300, 1e37))
 
 
 def _arctan2(m: Kit, a: Num, b: Num, y: Num, x: Num) -> Num:
     """For magnitudes a of y and b of x, of which sum and quotient are normal numbers (or a is 0)."""
-    small, large = a < b * 0.5, a > b * 2.0
-    total, lost = m.two_sum(a, b)
-    n = small.pick(a, large.pick(-b, a - b))
-    d = small.pick(b, large.pick(a, total))
-    eighths = small.pick(0.0, large.pick(2.0, 1.0))
-    sign = m.sign_bit(x)
-    eighths = (x.word() < 0).pick(4.0 - eighths, eighths)
-    result = _arctan(m, n, d, lost, ~(small | large), eighths, sign)
-    return m.with_sign(abs(result), y)
+    n, d, units = _turned(m, a, b)
+    inverse = 1.0 / d
+    t = n * inverse
+    low = m.exact_difference(n, t, d) * inverse
+    # On the left it is pi minus the angle on the right: the magnitude of the difference.
+    units = (x.word() < 0).pick(units - 4.0, units)
+    return m.with_sign(abs(_angle(m, units, t, low)), y)
 
 
 def _span(m: Kit) -> float:
@@ -89,9 +71,8 @@ def _span(m: Kit) -> float:
 
 def rare_arctan2(m: Kit, y: Num, x: Num) -> Flag:
     """Whether one of the numbers is 0, very small or very large."""
-    a, b = abs(y), abs(x)
     low, high = 1 / _span(m), _span(m)
-    return ~((a > low) & (a < high) & (b > low) & (b < high))
+    return m.outside(abs(y), low, high) | m.outside(abs(x), low, high)
 
 
 def usual_arctan2(m: Kit, y: Num, x: Num) -> Num:
@@ -118,8 +99,8 @@ def arctan2(m: Kit, y: Num, x: Num) -> Num:
 
 def _by_root(m: Kit, size: Num, small: Flag) -> tuple[Num, Num]:
     """arcsin of |x|, or where that is above 1/2 of s: the argument itself, and what comes to it."""
-    z = small.pick(size, 0.5) * small.pick(size, 1.0 - size)
-    root = m.sqrt(small.pick(0.25, z))
+    z = small.pick(size * size, m.fma(size, -0.5, m.num(0.5)))
+    root = m.sqrt(z)
     low = m.exact_difference(z, root, root) * (0.5 / (root + m.format.tiny))
     base = small.pick(size, root)
     p = m.polynomial(z, POLYNOMIALS["asin"][m.dtype])
@@ -127,7 +108,7 @@ def _by_root(m: Kit, size: Num, small: Flag) -> tuple[Num, Num]:
 
 
 def rare_arcsin(m: Kit, x: Num) -> Flag:
-    return ~(abs(x) <= 1.0)
+    return m.reaches(x, 1.0 + 2.0 * m.format.epsilon)
 
 
 def usual_arcsin(m: Kit, x: Num) -> Num:

@@ -10,6 +10,7 @@ will do; what has to be exact goes through ``two_product``.  Used by the functio
 """
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -251,6 +252,14 @@ class Kit:
     def sqrt(self, x: Num) -> Num:
         return self.call("sqrt", x)
 
+    def ordered(self, x: Num, y: Num | float) -> tuple[Num, Num]:
+        """The lesser and the greater of two numbers, of which none may be NaN: one instruction each, where for
+        comparisons that stay quiet it would be a comparison and a selection."""
+        other = self.num(y).raw
+        less = self.ir.fcmp_ordered("<", x.raw, other, flags=["nnan"])
+        above = self.ir.fcmp_ordered(">", x.raw, other, flags=["nnan"])
+        return Num(self, self.ir.select(less, x.raw, other)), Num(self, self.ir.select(above, x.raw, other))
+
     def sign_bit(self, x: Num) -> Word:
         """The sign of ``x`` alone."""
         return x.word() & (1 << (self.format.bits - 1))
@@ -264,25 +273,23 @@ class Kit:
         return (x.word() ^ sign).num()
 
     def polynomial(self, x: Num, coefficients: Sequence[float], square: Num | None = None) -> Num:
-        """``c[0] + c[1] x + c[2] x**2 + ...`` by Estrin's scheme (1960): neighbours are joined in pairs, these again,
-        which
-        leaves a chain of as many dependent operations as the logarithm of the number of coefficients.  The processor
-        looks ahead over a few iterations only, so that short chains count for more than few operations."""
-        if len(coefficients) > 3:
-            # The first coefficient is added last: joined earlier it would be rounded at each step.
-            rest = self._joined(x, coefficients[1:], square)
-            return self.fma(rest, x, coefficients[0])
-        return self._joined(x, coefficients, square)
+        """``c[0] + c[1] x + c[2] x**2 + ...``: neighbours are joined in pairs, these by Horner's rule in ``x**2``.
 
-    def _joined(self, x: Num, coefficients: Sequence[float], square: Num | None) -> Num:
-        terms = [self.num(c) for c in coefficients]
-        power, known = x, square
-        while True:
-            pairs = [self.fma(b, power, a) for a, b in zip(terms[::2], terms[1::2])]
-            terms = pairs + terms[len(terms) - len(terms) % 2:]
-            if len(terms) == 1:
-                return terms[0]
-            power, known = known if known is not None else power * power, None
+        That is one operation more than Horner's rule alone, and a chain of half the length.  Estrin's scheme (1960)
+        has a chain that is shorter still, but its further operations cost more than that gains."""
+        first, rest = self.num(coefficients[0]), [self.num(c) for c in coefficients[1:]]
+        if len(rest) < 3:
+            total = rest.pop()
+            for c in reversed(rest):
+                total = self.fma(total, x, c)
+        else:
+            square = x * x if square is None else square
+            pairs = [self.fma(b, x, a) for a, b in zip(rest[::2], rest[1::2])] + rest[len(rest) - len(rest) % 2:]
+            total = pairs.pop()
+            for pair in reversed(pairs):
+                total = self.fma(total, square, pair)
+        # The first coefficient is added last: joined earlier it would be rounded at each step.
+        return self.fma(total, x, first)
 
     # -- unevaluated sums of two numbers --------------------------------------------------------
     def fast_two_sum(self, x: Num | float, y: Num) -> tuple[Num, Num]:
@@ -320,6 +327,20 @@ class Kit:
             return self.call("fma", x, -y, z)
         high, low = self.two_product(x, y)
         return (z - high) - low
+
+    def reaches(self, x: Num, bound: float) -> Flag:
+        """Whether |x| is at least ``bound`` or x is no number: by its bits, for which a vector needs fewer instructions
+        than for comparisons that tell the numbers from NaN."""
+        return abs(x).word() > (self._bits(bound) - 1)
+
+    def outside(self, x: Num, low: float, high: float) -> Flag:
+        """Whether x is not from ``low``, which is positive, up to but not ``high``: by its bits, moved so that all of
+        those come first."""
+        least, most, top = self._bits(low), self._bits(high), 1 << (self.format.bits - 1)
+        return (x.word() + (top - least)) > (most - 1 - least - top)
+
+    def _bits(self, x: float) -> int:
+        return int.from_bytes(struct.pack(f"<{self.dtype}", x), "little")
 
     # -- exponents ------------------------------------------------------------------------------
     def nearest(self, x: Num, factor: Num | float) -> tuple[Num, Word]:

@@ -67,15 +67,7 @@ def tail(m: Kit, f: Num, s: Num) -> tuple[Num, Num]:
 
 def rare(m: Kit, x: Num) -> Flag:
     """Whether x is anything but a normal positive number."""
-    return outside(m, x, 2 * m.format.bias + 1)
-
-
-def outside(m: Kit, x: Num, field: int) -> Flag:
-    """Whether x is not positive, not normal, or at least the number with this exponent field: by its bits, moved so
-    that all of those come first."""
-    form = m.format
-    least, most, top = 1 << (form.precision - 1), field << (form.precision - 1), 1 << (form.bits - 1)
-    return (x.word() + (top - least)) > (most - 1 - least - top)
+    return m.outside(x, m.format.tiny, float("inf"))
 
 
 def passed_on(x: Num, result: Num) -> Num:
@@ -105,10 +97,13 @@ def _converted(m: Kit, k: Num, f: Num, s: Num, factor: str, unit: Num) -> tuple[
     _, rest = tail(m, f, s)
     product, error = m.two_product(f, first)
     near, low = m.exact_difference(rest, f * 0.5, f), m.fma(f, second, error)
-    # Without FMA the product is rounded by itself: that of a smaller factor less.
-    low = m.fma(near, first, low) if m.has_fma or first < 1.0 else near + m.fma(near, first - 1.0, low)
     total, error = m.fast_two_sum(unit, product)
-    return total, error + low
+    if m.has_fma:
+        return total, error + m.fma(near, first, low)
+    # The product is rounded by itself, and it and the sum after it would be too much.
+    product, lost = m.two_product(near, first)
+    total, rounding = m.fast_two_sum(total, product)
+    return total, (error + rounding) + (lost + low)
 
 
 def _log2(m: Kit, k: Num, f: Num, s: Num) -> Num:
@@ -152,11 +147,21 @@ def usual_log10(m: Kit, x: Num) -> Num:
     return _usual_base(m, x, _log10)
 
 
-def log1p(m: Kit, x: Num) -> Num:
-    """log(1 + x); x itself where x is tiny, zeros with their sign.
+def log_of_sum(m: Kit, u: Num, lost: Num, more: Num | None = None) -> Num:
+    """log(u + lost) + more ln 2, for a positive u of which 1 / u is a normal number, and a ``lost`` of at most some
+    units in its last place: u is decomposed, and ``lost`` added to ``f``."""
+    first, second = CONSTANTS["ln2"][m.dtype]
+    k, near, field = decompose(m, u, subnormal=False)
+    f, low = _added(m, near, lost, _inverse(m, field))
+    half, rest = tail(m, f, f / (f + 2.0))
+    low = m.fma(-f, low, low)       # low / (1 + f)
+    if more is not None:
+        k = k + more
+    return m.fma(k, first, f - (half - (m.fma(k, second, low) + rest)))
 
-    The sum ``u = 1 + x`` is decomposed, and its error added to ``f``.
-    """
+
+def log1p(m: Kit, x: Num) -> Num:
+    """log(1 + x); x itself where x is tiny, zeros with their sign."""
     first, second = CONSTANTS["ln2"][m.dtype]
     number = x < float("inf")
     u, lost = m.two_sum(m.num(1.0), number.pick(x, 0.0))
@@ -183,16 +188,8 @@ def _added(m: Kit, near: Num, lost: Num, scale: Num) -> tuple[Num, Num]:
 
 def rare_log1p(m: Kit, x: Num) -> Flag:
     """Whether x is large or not above -1, which the bits of 1 + x tell."""
-    return outside(m, x + 1.0, m.format.bias + m.format.precision - 1)
+    return m.outside(x + 1.0, m.format.tiny, 0.5 / m.format.epsilon)
 
 
 def usual_log1p(m: Kit, x: Num) -> Num:
-    first, second = CONSTANTS["ln2"][m.dtype]
-    u = x + 1.0
-    other = u - x
-    lost = (1.0 - other) + (x - (u - other))
-    k, near, field = decompose(m, u, subnormal=False)
-    f, low = _added(m, near, lost, _inverse(m, field))
-    half, rest = tail(m, f, f / (f + 2.0))
-    low = m.fma(-f, low, low)
-    return m.with_sign(m.fma(k, first, f - (half - (m.fma(k, second, low) + rest))), x)
+    return m.with_sign(log_of_sum(m, *m.two_sum(x, m.num(1.0))), x)

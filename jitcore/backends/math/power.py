@@ -14,7 +14,7 @@ result is less than 1/5 of a unit in the last place.  The product with ``y`` and
 from __future__ import annotations
 
 from jitcore.backends.math.kit import Flag, Kit, Num
-from jitcore.backends.math.logarithm import Decomposed, decompose, outside
+from jitcore.backends.math.logarithm import Decomposed, decompose
 from jitcore.backends.math.tables import CONSTANTS, POLYNOMIALS
 
 
@@ -67,7 +67,7 @@ def _most(m: Kit) -> float:
 
 def rare_power(m: Kit, x: Num, y: Num) -> Flag:
     """Whether x is no normal positive number, or y very large or none."""
-    return outside(m, x, 2 * m.format.bias + 1) | ~(abs(y) < _most(m))
+    return m.outside(x, m.format.tiny, float("inf")) | m.reaches(y, _most(m))
 
 
 def usual_power(m: Kit, x: Num, y: Num) -> Num:
@@ -95,9 +95,8 @@ def power(m: Kit, x: Num, y: Num) -> Num:
     up = (zero & negative) | (infinite & (y > 0.0))
     # Of the numbers themselves, so that the compiler cannot do it beforehand, without the flags.  The other divisor is
     # not 1: LLVM takes operations with their neutral element out of a choice, and divides in every lane.
-    divided = zero & negative & (y > -infinity)
-    pole = 1.0 / divided.pick(size, 2.0)
-    result = number.pick(result, up.pick(infinity, 0.0) * divided.pick(pole, 1.0))
+    pole = 1.0 / (zero & negative & (y > -infinity)).pick(size, 2.0)
+    result = number.pick(result, up.pick(infinity, 0.0) * pole)
     sign = m.sign_bit(x)
     result = odd.pick(m.flip(result, sign), result)
     result = m.sqrt(undefined.pick(x, 1.0)) * undefined.pick(1.0, result)

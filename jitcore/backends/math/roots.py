@@ -1,8 +1,8 @@
 """cbrt and hypot.
 
-cbrt: x = 8**q y with y from 0.35 to 2.83 and y = 2**rem (1 + f), |rem| <= 1.  A polynomial in f (``tables.py``:
-"cbrt") times 2**(rem / 3) gives c with a relative error d below 2**-28 (float32: 2**-13); one step of Newton's method
-from the exact residual c**3 - y leaves d**2, and the last sum is all that is rounded.
+cbrt: from a guess of x**(-1/3) and e = 1 - x guess**3, which is below 0.1035, an inverse root with a relative error d
+below 2**-30 (float32: 2**-16) by a polynomial (``tables.py``: "cbrt"), and c, x times its square; one step of Newton's
+method from the exact residual x - c**3 leaves some d**2, and the last sum is all that is rounded.  No division.
 
 hypot: the sum of the squares as a sum of two numbers, which is rounded once before the square root: half of that
 error, at most 0.36 units in the last place of the root, and 1/2 for the root.
@@ -10,39 +10,57 @@ error, at most 0.36 units in the last place of the root, and 1/2 for the root.
 from __future__ import annotations
 
 from jitcore.backends.math.kit import Flag, Kit, Num
-from jitcore.backends.math.logarithm import decompose
-from jitcore.backends.math.tables import CONSTANTS, POLYNOMIALS
+from jitcore.backends.math.tables import POLYNOMIALS
+
+
+def _cube_limits(m: Kit) -> tuple[float, float]:
+    """Between these a number, and the error of a product as large as it, are normal numbers with room to spare."""
+    return m.by(2.0**-900, 2.0**-70), m.by(2.0**1000, 2.0**120)
 
 
 def rare_cbrt(m: Kit, x: Num) -> Flag:
-    """Whether x is 0, subnormal or no number."""
-    size = abs(x)
-    return ~((size >= m.format.tiny) & (size < float("inf")))
+    """Whether x is 0, very small, very large or no number."""
+    return m.outside(abs(x), *_cube_limits(m))
 
 
 def usual_cbrt(m: Kit, x: Num) -> Num:
-    return m.with_sign(_cbrt(m, abs(x), subnormal=False), x)
+    return m.with_sign(_cbrt(m, abs(x)), x)
 
 
-def _cbrt(m: Kit, size: Num, subnormal: bool) -> Num:
-    """Of a positive number."""
-    k, f, _ = decompose(m, size, subnormal)
-    q, word = m.nearest(k, CONSTANTS["third"][m.dtype][0])
-    rest = m.fma(q, -3.0, k)
-    y = (f + 1.0) * (m.power_of_two((rest + m.format.magic).word()))
-    up, down = CONSTANTS["cbrt_2"][m.dtype][0], CONSTANTS["cbrt_half"][m.dtype][0]
-    c = m.polynomial(f, POLYNOMIALS["cbrt"][m.dtype]) * (rest > 0.5).pick(up, (rest < -0.5).pick(down, 1.0))
-    square, square_low = m.two_product(c, c)
-    cube, cube_low = m.two_product(square, c)
-    residual = (cube - y) + m.fma(square_low, c, cube_low)
-    return m.shifted(c - residual * c / (y * 3.0), word)
+def _inverse_cube_root(m: Kit, x: Num) -> Num:
+    """x**(-1/3), less than 3.6 % off: the bits of a number, taken as an integer, are nearly its logarithm, here those
+    that remain of it as the last bits of a number."""
+    form = m.format
+    drop = 32 if m.dtype == "d" else 9
+    above = 2.0 ** (form.precision - 1)
+    units = 2.0 ** (form.precision - 1 - drop)      # of the remaining bits in a power of 2
+    v = ((x.word() >> drop) | m.num(above).word()).num()
+    # The logarithm of the result is 4/3 of the bias, moved so that it is as far off above as below, less a third.
+    moved = round((form.bias * 4 / 3 - 0.068) * units) + above / 3 + above
+    return (m.fma(v, -1 / 3, m.num(moved)).word() << drop).num()
+
+
+def _cbrt(m: Kit, x: Num) -> Num:
+    """Of a positive number within the limits."""
+    guess = _inverse_cube_root(m, x)
+    e = m.fma(x * guess, -(guess * guess), m.num(1.0))
+    inverse = m.fma(guess * e, m.polynomial(e, POLYNOMIALS["cbrt"][m.dtype]), guess)
+    square = inverse * inverse
+    c = x * square
+    c2, c2_low = m.two_product(c, c)
+    residual = m.fma(c2_low, -c, m.exact_difference(x, c2, c))
+    return m.fma(residual * square, 1 / 3, c)
 
 
 def cbrt(m: Kit, x: Num) -> Num:
     """The cube root, with the sign of x."""
     size = abs(x)
     number = (size > 0.0) & (size < float("inf"))
-    root = m.with_sign(_cbrt(m, number.pick(size, 1.0), subnormal=True), x)
+    low, high = _cube_limits(m)
+    shrink, grow = m.by(2.0**-240, 2.0**-30), m.by(2.0**240, 2.0**30)
+    small, large = size < low, size > high / 2
+    y = number.pick(size, 1.0) * small.pick(grow**3, large.pick(shrink**3, 1.0))
+    root = m.with_sign(_cbrt(m, y) * small.pick(shrink, large.pick(grow, 1.0)), x)
     return number.pick(root, x)
 
 
@@ -60,9 +78,8 @@ def _limits(m: Kit) -> tuple[float, float]:
 
 def rare_hypot(m: Kit, x: Num, y: Num) -> Flag:
     """Whether a square may overflow, or both may lose bits by underflow."""
-    a, b = abs(x), abs(y)
     low, high = _limits(m)
-    return ~((a < high) & (b < high) & ((a > low) | (b > low)))
+    return m.reaches(x, high) | m.reaches(y, high) | ~(m.reaches(x, low) | m.reaches(y, low))
 
 
 def usual_hypot(m: Kit, x: Num, y: Num) -> Num:

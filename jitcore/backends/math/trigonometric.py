@@ -3,12 +3,15 @@
 Method: x = k pi/2 + r with |r| <= pi/4 (``reduction``), r = high - excess; then minimax polynomials in z = high**2
 (``tables.py``):
 
-    sin r = high - (high z s(z) + excess),  cos r = 1 - z/2 + z**2 c(z) + high excess,  tan r = high + high z t(z) - ...
+    sin r = high - (high z s(z) + excess),  cos r = 1 - (high**2 / 2 - (z**2 c(z) + high excess)),
 
-and by the quadrant one of them, or its negative; of the tangent also -1 / tan r.
+    tan r = high / (1 - z t(z)),
 
-Error in units of the last place: sine 1/2 for the last sum and 1/4 for what is subtracted; cosine 1/2, and 1/4 for z;
-tangent 1/2, 1/8 each for what is subtracted and the polynomial, 1/4 for the rest (z is kept with its error).
+and by the quadrant one of them, or its negative; of the tangent also -1 / tan r.  r cot r, which is what divides, needs
+about half of the terms that the tangent would: its series converges up to pi, not pi/2.
+
+Error in units of the last place: sine 1/2 for the last sum and 1/4 for what is subtracted; cosine 1/2, and 1/4 for what
+is subtracted; tangent 1/2 for the last sum, which corrects the quotient, 1/4 each for z and the polynomial.
 Subtracting the excess, of which a zero is +0, keeps the sign of zeros.
 """
 from __future__ import annotations
@@ -20,7 +23,7 @@ from jitcore.backends.math.tables import POLYNOMIALS
 
 def rare(m: Kit, x: Num) -> Flag:
     """Whether x is large or no number."""
-    return ~(abs(x) < LIMIT[m.dtype])
+    return m.reaches(x, LIMIT[m.dtype])
 
 
 def _sine(m: Kit, angle: Angle, z: Num) -> Num:
@@ -30,9 +33,12 @@ def _sine(m: Kit, angle: Angle, z: Num) -> Num:
 
 def _cosine(m: Kit, angle: Angle, z: Num) -> Num:
     p = m.polynomial(z, POLYNOMIALS["cos"][m.dtype])
-    near = m.fma(z, -0.5, m.num(1.0))
-    error = m.fma(z, -0.5, 1.0 - near)
-    return near + m.fma(z * z, p, m.fma(angle.high, angle.excess, error))
+    rest = m.fma(z * z, p, angle.high * angle.excess)
+    if m.has_fma:
+        return 1.0 - m.fma(angle.high, angle.high * 0.5, -rest)
+    # The square is rounded by itself, so that nothing else may be.
+    near = 1.0 - z * 0.5
+    return near + (((1.0 - near) - z * 0.5) + rest)
 
 
 def _of_quadrant(m: Kit, angle: Angle, quadrant: Word) -> Num:
@@ -69,22 +75,24 @@ def cos(m: Kit, x: Num) -> Num:
 
 
 def _tangent(m: Kit, angle: Angle) -> Num:
-    """tan r as a sum of two numbers, of which the second corrects the quotient -1 / tan r: q = -1 / first, and
-    q - q (q tan r + 1)."""
-    high = angle.high
-    z, lost = m.two_product(high, high)
-    cube = high * z
-    # Without FMA, where products are rounded by themselves, what the cube loses counts too.
-    lost = high * lost if m.has_fma else m.fma(high, lost, m.two_product(high, z)[1])
+    """high / bottom, or by the quadrant -bottom / high: the quotient q = n / d is corrected by what remains of n - q d,
+    which counts what n and d lack."""
+    z = angle.high * angle.high
     p = m.polynomial(z, POLYNOMIALS["tan"][m.dtype])
-    # The derivative of the tangent is 1 + tan**2, here between 1 and 2.
-    excess = m.fma(z, 1.5, m.num(1.0)) * angle.excess
-    below = m.fma(cube, -p, m.fma(lost, -p, excess))
-    first, second = m.fast_two_sum(high, -below)
+    product, error = (z * p, None) if m.has_fma else m.two_product(z, p)
+    bottom = m.fma(z, -p, m.num(1.0)) if error is None else 1.0 - product
+    low = m.fma(z, -p, 1.0 - bottom) if error is None else ((1.0 - bottom) - product) - error
+    low = m.fma(angle.high * p, angle.excess * 2.0, low)
+    # Near multiples of pi/2 the excess is no small part of the angle: a quotient needs what remains of it.
+    high, rest = m.fast_two_sum(angle.high, -angle.excess)
+    excess = -rest
     odd = (angle.quadrant << (m.format.bits - 1)) < 0
-    q = -1.0 / odd.pick(first, 1.0)
-    cotangent = m.fma(q, m.fma(q, second, m.exact_difference(m.num(1.0), -q, first)), q)
-    return odd.pick(cotangent, high - below)
+    n, n_less = odd.pick(-bottom, high), odd.pick(low, excess)
+    d, d_low = odd.pick(high, bottom), odd.pick(-excess, low)
+    inverse = 1.0 / d
+    q = n * inverse
+    # Subtracted, as a zero of it is +0, so that zeros keep their sign.
+    return m.fma(m.fma(q, d_low, n_less - m.exact_difference(n, q, d)), -inverse, q)
 
 
 def usual_tan(m: Kit, x: Num) -> Num:

@@ -73,8 +73,9 @@ class DeviceBuilder(LLVMBuilder):
 
 def link(module: llvm.ModuleRef, text: str) -> None:
     """Defines the functions that the module, of which this is the text as LLVM prints it, calls."""
-    for whole, name, dtype, lanes in called(text):
-        module.link_in(llvm.parse_assembly(definition(name, dtype, int(lanes or 1), True, quiet=False)))
+    for whole, name, dtype, lanes, parts in called(text):
+        made = definition(name, dtype, int(lanes or 1), int(parts or 1), True, quiet=False)
+        module.link_in(llvm.parse_assembly(made))
         module.get_function(whole).linkage = "internal"
     for dtype in _FORMATS:
         if f"@{_FMOD}{dtype}(" in text:
