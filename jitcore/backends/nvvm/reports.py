@@ -27,8 +27,9 @@ MIXED_ZEROS = PLUS_ZERO | MINUS_ZERO | ZERO_RESULT
 #: may say so, the last for all that have none of their own.
 FIRST_BAIL, LAST_BAIL = 16, 31
 
-#: Operations of complex numbers that work on the parts apart: a NaN in one excuses nothing in the other.
-_BY_PARTS = ("add", "subtract")
+#: Operations of complex numbers that work on the parts apart (without a name: conversions): a NaN in one excuses
+#: nothing in the other.
+_BY_PARTS = ("add", "subtract", "")
 #: Operations that report ``divide`` where this operand is zero, and ``over`` elsewhere.
 _POLES = {"divide": 1, "true_divide": 1, "floor_divide": 1, "reciprocal": 0, "power": 0}
 
@@ -45,7 +46,7 @@ def kinds(b: LLVMBuilder, name: str, result: Scalar, args: list[Scalar], possibl
           ) -> ir.Value | None:
     """The word of what NumPy reports for an operation, ``None`` if that is nothing.  ``possible``: the kinds that it
     may report; ``quiet``: bits of those that do not count."""
-    if name in _BY_PARTS and result.dtype in PART:
+    if name in _BY_PARTS and all(x.dtype in PART for x in (result, *args)):
         words = [kinds(b, name, part(result), [part(a) for a in args], possible, quiet) for part in (b.real, b.imag)]
         return fold(b.ir.or_, [word for word in words if word is not None]) if words[0] is not None else None
     wanted = {kind for kind in possible & KINDS.keys() if not quiet & KINDS[kind]}
