@@ -157,6 +157,11 @@ class _Reducing:
         b.ret_void()
 
 
+def _ahead(body: Body) -> int:
+    """Elements that a thread reads before it computes: fewer where there is much to remember of each."""
+    return 1 if body.heavy else _AHEAD // 2 if body.checked else _AHEAD
+
+
 class _Elements:
     """The operands of the reductions at some numbers; all are read before anything else is done."""
 
@@ -236,7 +241,7 @@ class _Rows(_Tree):
 
     def __init__(self, code: Code, body: Body, access: Flat | Strided) -> None:
         super().__init__(code, body.kernel.reductions, body.checked, 3)
-        self.elements, self.heavy = _Elements(self, body, access), body.heavy
+        self.elements, self.ahead = _Elements(self, body, access), _ahead(body)
         b = code.b
         self.member = b.and_(self.thread, i32(7))
         self.begin = b.mul(self.row, code.arg["length"])
@@ -278,7 +283,7 @@ class _Rows(_Tree):
 
         even = b.and_(count, i32(-8))
         code.strided_loops(b.add(start, self.member), b.add(start, even), i32(8),
-                           1 if self.heavy else _AHEAD, add, "sums")
+                           self.ahead, add, "sums")
         values = self.values(sums)
         for bit in range(3):
             values = [self.combined(r, x, self.shuffled(x, i32(1 << bit), "bfly"))
@@ -326,7 +331,7 @@ def emit_tree(module: ir.Module, symbol: str, body: Body, access: Flat | Strided
     if any(in_order(r) for r in body.kernel.reductions):
         raise Unsupported("a product of floats is one chain of multiplications, in NumPy's order")
     code = Code(module, symbol, [*body.params(), *access.params(), *_params_of_results(body.kernel.reductions),
-                                 *params_of_rows(), Param("flags", "ptr")])
+                                 *params_of_rows(), Param("flags", "ptr")], roomy=True)
     tree = _Rows(code, body, access)
     tree.run(tree.leaf)
     return code.params
@@ -337,7 +342,7 @@ def emit_combine(module: ir.Module, symbol: str, reductions: list[Reduction], ch
     names = [Param(f"src{k}", "ptr") for k in range(len(reductions))]
     code = Code(module, symbol, [*names, *_params_of_results(reductions),
                                  *(p for p in params_of_rows() if p.name not in ("length", "total")),
-                                 Param("flags", "ptr")])
+                                 Param("flags", "ptr")], roomy=True)
     tree = _Combine(code, reductions, checked)
     tree.run(tree.leaf)
     return code.params
@@ -380,21 +385,22 @@ _AXES = [Param(name, "i32") for name in ("R0", "K0", "R1", "K1")]
 def emit_fold(module: ir.Module, symbol: str, body: Body, access: Flat | Strided) -> tuple[Param, ...]:
     """Results to which elements are added one by one."""
     code = Code(module, symbol, [*body.params(), *access.params(), *_params_of_results(body.kernel.reductions), *_AXES,
-                                 Param("flags", "ptr")])
+                                 Param("flags", "ptr")], roomy=True)
     fold = _Fold(code, body.kernel.reductions, body.checked)
-    fold.run(_Elements(fold, body, access), 1 if body.heavy else _AHEAD)
+    fold.run(_Elements(fold, body, access), _ahead(body))
     return code.params
 
 
 def emit_gather(module: ir.Module, symbol: str, reductions: list[Reduction], checked: bool) -> tuple[Param, ...]:
     """The same for numbers in memory, the sums of rows."""
     names = [Param(f"src{k}", "ptr") for k in range(len(reductions))]
-    code = Code(module, symbol, [*names, *_params_of_results(reductions), *_AXES, Param("flags", "ptr")])
+    code = Code(module, symbol, [*names, *_params_of_results(reductions), *_AXES, Param("flags", "ptr")],
+                roomy=True)
     fold = _Fold(code, reductions, checked)
 
     def elements(numbers: list[ir.Value]) -> list[list[Scalar]]:
         return [[fold.s.load(r.dtype, flat_address(code, code.arg[f"src{k}"], r.dtype, at))
                  for k, r in enumerate(reductions)] for at in numbers]
 
-    fold.run(elements, _AHEAD)
+    fold.run(elements, max(1, _AHEAD // len(reductions)))
     return code.params
