@@ -123,7 +123,7 @@ def test_casts_of_special_values(source, target):
     x = operands(source, RNG, 200)[0]
     if x.dtype.kind == "f":
         x[np.isnan(x)] = np.nan
-    for value in x:
+    for value in x[::max(1, len(x) // 25)]:
         pair.same(np.array([value]))
 
 
