@@ -38,6 +38,17 @@ class Pair:
         """On the device alone: the values of the exit."""
         return self.device.run(self.graph, *inputs_of(self.trace, self.function, args))
 
+    def same_singly(self, *args: np.ndarray) -> None:
+        """The bits that the CPU gives for each element alone, whatever is reported.  (In a vector of its own making the
+        CPU takes another way for all of it where one element is rare.)"""
+        got = self.run(*keep_layout(args))
+        with np.errstate(all="ignore"):
+            for k in range(len(args[0])):
+                done, want = self.cpu([x[k:k + 1].copy() for x in args])
+                assert done or self.device.flags >> FIRST_BAIL
+                for a, b in zip(want if isinstance(want, tuple) else [want], got):
+                    equal_bits(a, b[k:k + 1])
+
     def same(self, *args: Any, misaligned: int | Sequence[int] = 0, processors: int = 1) -> set[str]:
         """Runs both; the device must report what NumPy reports, and else give the bits that the CPU gives.  Returns
         the kinds of reports."""

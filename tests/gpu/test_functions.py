@@ -31,13 +31,13 @@ def _same(name: str, dtype: str, count: int) -> None:
     ufunc = getattr(np, _UFUNCS.get(name, name))
     if name == "pow":
         pair = Pair(lambda x: (x ** 2.7, x ** -0.3, x ** 7.0), arguments(dtype, 4))
-        pair.same(arguments(dtype, count))
+        pair.same_singly(arguments(dtype, count))
     elif function.arity == 1:
-        Pair(lambda x: ufunc(x), arguments(dtype, 4)).same(arguments(dtype, count))
+        Pair(lambda x: ufunc(x), arguments(dtype, 4)).same_singly(arguments(dtype, count))
     else:
         x, y = arguments(dtype, count), arguments(dtype, count)
         RNG.shuffle(y)
-        Pair(lambda x, y: ufunc(x, y), x, y).same(x, y)
+        Pair(lambda x, y: ufunc(x, y), x, y).same_singly(x, y)
 
 
 @pytest.mark.parametrize("name", ["expm1", "log1p", "pow", "tan"])
@@ -49,7 +49,7 @@ def test_some(name):
 @pytest.mark.parametrize("dtype", "fd")
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_all(name, dtype):
-    _same(name, dtype, 20_000)
+    _same(name, dtype, 4000)
 
 
 @pytest.mark.parametrize("dtype", "fd")

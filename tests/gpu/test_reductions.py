@@ -4,7 +4,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from .check import SIZES, Pair, reported
+from jitcore.backends.nvvm.reports import MIXED_ZEROS
+
+from .check import SIZES, Pair, equal_bits, reported
 from .test_elementwise import sample
 
 
@@ -53,10 +55,13 @@ def test_ints(dtype):
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", "?bBhHiIlLfd")
 def test_all_dtypes(dtype):
-    for function in (all_of, lambda x: np.bitwise_xor.reduce(x) if dtype not in "?fd" else x.max()):
+    functions = [lambda x: (x.sum(), x.max(), x.min(), (x > 3).any(), (x > 3).all())]
+    if dtype not in "?fd":
+        functions += [all_of, lambda x: (np.bitwise_xor.reduce(x), np.bitwise_and.reduce(x), np.bitwise_or.reduce(x))]
+    for function in functions:
         pair = Pair(function, sample(3, dtype))
         for n in SIZES[1:]:
-            pair.same(sample(n, dtype)[:200 if dtype in "fd" else n])
+            pair.same(sample(n, dtype))
 
 
 _AXES = {
@@ -135,9 +140,24 @@ def test_reports(function):
             assert np.array_equal(got, function(x), equal_nan=True)
 
 
-@pytest.mark.parametrize("numbers, mixed", [([0.0, -0.0, -1.0], True), ([0.0, -1.0], False), ([-0.0, 3.0, 0.0], False)])
-def test_zeros_of_both_signs_are_told(numbers, mixed):
+@pytest.mark.parametrize("numbers, mixed", [
+    ([0.0, -0.0, -1.0], True), ([-0.0, *[-1.0] * 400, 0.0], True), ([0.0, *[-0.0] * 300], True), ([0.0, -1.0], False),
+    ([-0.0, 3.0, 0.0], False), ([-0.0, -0.0], False), ([-0.0, np.nan, 0.0], False)])
+@pytest.mark.parametrize("dtype", "fd")
+def test_zeros_of_both_signs_are_told(numbers, mixed, dtype):
     """Which of them NumPy's maximum gives depends on its vectors."""
-    pair = Pair(lambda x: x.max(), np.ones(3))
-    pair.run(np.array(numbers))
-    assert (pair.device.flags & 224 == 224) is mixed
+    x = np.array(numbers, dtype)
+    for pair in (Pair(lambda x: x.max(), np.ones(3, dtype)), Pair(lambda x: -(-x).min(), np.ones(3, dtype))):
+        got = pair.run(x)[0]
+        assert bool(pair.device.flags & MIXED_ZEROS) is mixed
+        equal_bits(x.max() if not mixed else abs(got), abs(got) if mixed else got)
+    rows = Pair(lambda x: x.max(axis=(0, 2)), np.ones((2, 2, 2), dtype))
+    rows.run(np.array([[numbers, numbers]] * 2, dtype))
+    assert bool(rows.device.flags & MIXED_ZEROS) is mixed
+
+
+@pytest.mark.parametrize("dtype, bits", [("f", 0x7FC5A5A5), ("d", 0x7FF8_5A5A_5A5A_5A5A)])
+def test_the_nan_that_means_such_a_zero_is_a_nan_in_an_array(dtype, bits):
+    pair = Pair(lambda x: x.max(), np.ones(3, dtype))
+    x = np.array([bits, 0], f"u{np.dtype(dtype).itemsize}").view(dtype)
+    assert np.isnan(pair.run(x)[0]) and not pair.device.flags

@@ -210,12 +210,12 @@ def _halves(x, y):
 
 #: Functions with kernels of every kind, their arguments, and how many registers a thread may take.
 _KINDS: dict[str, tuple[Callable[..., Any], Callable[[], Any], int]] = {
-    "fused": (fused, lambda: np.ones(9, "f"), 40), "rows": (lambda x, y: x.sum(axis=1), lambda: np.ones((4, 6)), 48),
-    "floats": (_floats, lambda: np.ones(9, "f"), 96), "doubles": (_floats, lambda: np.ones(9, "d"), 112),
+    "fused": (fused, lambda: np.ones(9, "f"), 48), "rows": (lambda x, y: x.sum(axis=1), lambda: np.ones((4, 6)), 80),
+    "floats": (_floats, lambda: np.ones(9, "f"), 128), "doubles": (_floats, lambda: np.ones(9, "d"), 144),
     "functions": (_functions, lambda: np.ones(9, "d"), 128), "powers": (_powers, lambda: np.ones(9, "d"), 128),
-    "ints": (_ints, lambda: np.ones(9, "l"), 112),
+    "ints": (_ints, lambda: np.ones(9, "l"), 128),
     "planes": (_planes, lambda: np.ones((4, 6)), 80), "halves": (_halves, lambda: np.ones(9, "e"), 64),
-    "complex": (lambda x, y: (x + y, x == y, x.real * 2), lambda: np.ones(9, "D"), 64),
+    "complex": (lambda x, y: (x + y, x == y, -x), lambda: np.ones(9, "D"), 64),
 }
 _QUICK = [("fused", "sm_90"), ("rows", "sm_90"), ("floats", "sm_90"), ("functions", "sm_90"), ("powers", "sm_90"),
           ("planes", "sm_75"), ("halves", "sm_80"), ("fused", "sm_100"), ("ints", "sm_120")]

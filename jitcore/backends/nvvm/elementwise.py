@@ -102,6 +102,6 @@ def params(body: Body, access: Flat | Strided) -> list[Param]:
 
 def emit(module: ir.Module, symbol: str, body: Body, access: Flat | Strided) -> tuple[Param, ...]:
     """The kernel function; its parameters."""
-    code = Code(module, symbol, params(body, access))
+    code = Code(module, symbol, params(body, access), body.heavy)
     _Elementwise(code, body, access).emit()
     return code.params

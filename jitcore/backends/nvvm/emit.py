@@ -71,13 +71,19 @@ class Var:
 
 
 class Code:
-    """A kernel function under construction; ``b`` is its builder, ``arg`` its parameters by name."""
+    """A kernel function under construction; ``b`` is its builder, ``arg`` its parameters by name.
 
-    def __init__(self, module: ir.Module, symbol: str, params: Sequence[Param]) -> None:
+    ``roomy``: a block may have all registers of a processor.  CUDA's assembler else saves registers, so that several
+    blocks fit, even where it has to put some into memory.
+    """
+
+    def __init__(self, module: ir.Module, symbol: str, params: Sequence[Param], roomy: bool = False) -> None:
         self.module, self.params = module, tuple(params)
         self.function = ir.Function(module, ir.FunctionType(VOID, [p.type for p in params]), symbol)
         self.function.calling_convention = "ptx_kernel"
         self._annotate("maxntidx", BLOCK)
+        if roomy:
+            self._annotate("minctasm", 1)
         self.arg = dict(zip((p.name for p in params), self.function.args))
         entry, body = self.function.append_basic_block("entry"), self.function.append_basic_block("body")
         ir.IRBuilder(entry).branch(body)

@@ -29,6 +29,7 @@ block.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -48,6 +49,8 @@ from jitcore.ops.op import INVALID, OVER
 
 #: The most that ``each`` may be, and how many elements of a fold are read at a time.
 MOST_EACH, _AHEAD = 6, 4
+#: The NaN (its bits, as an int) that stands for a zero of unknown sign on the way to a minimum or maximum.
+_MIXED = {"f": ("I", 0x7FC5A5A5), "d": ("L", 0x7FF8_5A5A_5A5A_5A5A)}
 
 
 def neutral(r: Reduction) -> float:
@@ -78,8 +81,9 @@ class _Reducing:
         if r.op in ("minimum", "maximum"):
             if r.dtype == "?":
                 return s.and_(x, y) if r.op == "minimum" else s.or_(x, y)
-            wins = s.cmp("<" if r.op == "minimum" else ">", x, y)
-            return s.select(s.or_(wins, s.isnan(x)) if r.dtype in FLOATS else wins, x, y)
+            if r.dtype in FLOATS:
+                return self._extreme(r, x, y)
+            return s.select(s.cmp("<" if r.op == "minimum" else ">", x, y), x, y)
         name = {"add": "add", "multiply": "mul", "logical_and": "and_", "logical_or": "or_", "bitwise_and": "and_",
                 "bitwise_or": "or_", "bitwise_xor": "xor"}[r.op]
         result: Scalar = getattr(s, name)(x, y)
@@ -89,6 +93,36 @@ class _Reducing:
                 word = s.ir.select(where, word, i32(0))
             self.notes.add(word)
         return result
+
+    def _extreme(self, r: Reduction, x: Scalar, y: Scalar) -> Scalar:
+        """The first NaN, else the lesser or greater.  Where zeros of both signs meet it is ``_MIXED``."""
+        s = self.s
+        kind, zero = _MIXED[r.dtype][0], s.const(r.dtype, 0)
+        odd_x, odd_y = self._is_mixed(x), self._is_mixed(y)
+        x, y = s.select(odd_x, zero, x), s.select(odd_y, zero, y)
+        wins = s.cmp("<" if r.op == "minimum" else ">", x, y)
+        result = s.select(s.or_(wins, s.isnan(x)), x, y)
+        unlike = s.and_(s.cmp("==", x, y), s.cmp("!=", s.bits(x, kind), s.bits(y, kind)))
+        odd = s.and_(s.cmp("==", result, zero), s.or_(unlike, s.or_(odd_x, odd_y)))
+        return s.bits(s.select(odd, s.const(*_MIXED[r.dtype]), s.bits(result, kind)), r.dtype)
+
+    def _is_mixed(self, x: Scalar) -> Scalar:
+        kind, bits = _MIXED[x.dtype]
+        return self.s.cmp("==", self.s.bits(x, kind), self.s.const(kind, bits))
+
+    def element(self, r: Reduction, x: Scalar) -> Scalar:
+        """An element as something to combine: the one NaN that means something else becomes another."""
+        if r.op in NO_IDENTITY and r.dtype in FLOATS:
+            return self.s.select(self._is_mixed(x), self.s.const(r.dtype, math.nan), x)
+        return x
+
+    def result(self, r: Reduction, x: Scalar, final: ir.Value) -> Scalar:
+        """What is stored: where it is ``final`` a zero of unknown sign is +0, which is noted."""
+        if r.op not in NO_IDENTITY or r.dtype not in FLOATS:
+            return x
+        odd = self.s.and_(self._is_mixed(x), Scalar("?", final))
+        self.notes.add(self.s.ir.select(odd.raw, i32(reports.MIXED_ZEROS), i32(0)))
+        return self.s.select(odd, self.s.const(r.dtype, 0), x)
 
     def chosen(self, where: ir.Value, x: Scalar, y: Scalar) -> Scalar:
         return self.s.select(Scalar("?", where), x, y)
@@ -110,12 +144,6 @@ class _Reducing:
     def shuffled(self, x: Scalar, lane: ir.Value, how: str) -> Scalar:
         return replace(x, raw=self.code.shuffled(x.raw, lane, how))
 
-    def met(self, elements: list[Scalar]) -> None:
-        """Notes zeros of which one may become the result."""
-        for r, x in zip(self.reductions, elements):
-            if r.op in NO_IDENTITY and r.dtype in FLOATS:
-                self.notes.add(reports.zeros_met(self.s, x))
-
     def finish(self, values: list[Scalar], at: ir.Value, begins: ir.Value, here: ir.Value) -> None:
         """Stores results number ``at`` where ``here`` holds, combined with the starts if ``begins``."""
         code, b = self.code, self.code.b
@@ -123,11 +151,15 @@ class _Reducing:
             for k, (r, x) in enumerate(zip(self.reductions, values)):
                 start = scalar_argument(self.s, code, f"start{k}", r.dtype)
                 result = self.chosen(begins, self.combined(r, start, x, begins), x)
-                if r.op in NO_IDENTITY and r.dtype in FLOATS:
-                    self.notes.add(b.select(begins, reports.zero_result(self.s, result), i32(0)))
+                result = self.result(r, result, begins)
                 self.s.store(result, flat_address(code, code.arg[f"dest{k}"], r.dtype, at))
         self.notes.finish()
         b.ret_void()
+
+
+def _ahead(body: Body) -> int:
+    """Elements that a thread reads before it computes: fewer where there is much to remember of each."""
+    return 1 if body.heavy else _AHEAD // 2 if body.checked else _AHEAD
 
 
 class _Elements:
@@ -146,8 +178,7 @@ class _Elements:
             values = body.compute(code, read, self.fixed, at, self.reducing.notes)
             for o in body.outputs:
                 body.store(code, where[o.name], values[o.index])
-            found.append([values[r.arg] for r in self.reducing.reductions])
-            self.reducing.met(found[-1])
+            found.append([self.reducing.element(r, values[r.arg]) for r in self.reducing.reductions])
         return found
 
 
@@ -210,7 +241,7 @@ class _Rows(_Tree):
 
     def __init__(self, code: Code, body: Body, access: Flat | Strided) -> None:
         super().__init__(code, body.kernel.reductions, body.checked, 3)
-        self.elements, self.heavy = _Elements(self, body, access), body.heavy
+        self.elements, self.ahead = _Elements(self, body, access), _ahead(body)
         b = code.b
         self.member = b.and_(self.thread, i32(7))
         self.begin = b.mul(self.row, code.arg["length"])
@@ -252,7 +283,7 @@ class _Rows(_Tree):
 
         even = b.and_(count, i32(-8))
         code.strided_loops(b.add(start, self.member), b.add(start, even), i32(8),
-                           1 if self.heavy else _AHEAD, add, "sums")
+                           self.ahead, add, "sums")
         values = self.values(sums)
         for bit in range(3):
             values = [self.combined(r, x, self.shuffled(x, i32(1 << bit), "bfly"))
@@ -300,7 +331,7 @@ def emit_tree(module: ir.Module, symbol: str, body: Body, access: Flat | Strided
     if any(in_order(r) for r in body.kernel.reductions):
         raise Unsupported("a product of floats is one chain of multiplications, in NumPy's order")
     code = Code(module, symbol, [*body.params(), *access.params(), *_params_of_results(body.kernel.reductions),
-                                 *params_of_rows(), Param("flags", "ptr")])
+                                 *params_of_rows(), Param("flags", "ptr")], roomy=True)
     tree = _Rows(code, body, access)
     tree.run(tree.leaf)
     return code.params
@@ -311,7 +342,7 @@ def emit_combine(module: ir.Module, symbol: str, reductions: list[Reduction], ch
     names = [Param(f"src{k}", "ptr") for k in range(len(reductions))]
     code = Code(module, symbol, [*names, *_params_of_results(reductions),
                                  *(p for p in params_of_rows() if p.name not in ("length", "total")),
-                                 Param("flags", "ptr")])
+                                 Param("flags", "ptr")], roomy=True)
     tree = _Combine(code, reductions, checked)
     tree.run(tree.leaf)
     return code.params
@@ -342,8 +373,7 @@ class _Fold(_Reducing):
                 code.strided_loops(base, b.add(base, b.mul(r1, k1)), k1, ahead, add, "inner")
                 outer.set(b.add(outer.get(), i32(1)))
             for k, (r, x) in enumerate(zip(self.reductions, self.values(sums))):
-                if r.op in NO_IDENTITY and r.dtype in FLOATS:
-                    self.notes.add(reports.zero_result(self.s, x))
+                x = self.result(r, x, here)
                 self.s.store(x, flat_address(code, code.arg[f"dest{k}"], r.dtype, thread))
         self.notes.finish()
         b.ret_void()
@@ -355,21 +385,22 @@ _AXES = [Param(name, "i32") for name in ("R0", "K0", "R1", "K1")]
 def emit_fold(module: ir.Module, symbol: str, body: Body, access: Flat | Strided) -> tuple[Param, ...]:
     """Results to which elements are added one by one."""
     code = Code(module, symbol, [*body.params(), *access.params(), *_params_of_results(body.kernel.reductions), *_AXES,
-                                 Param("flags", "ptr")])
+                                 Param("flags", "ptr")], roomy=True)
     fold = _Fold(code, body.kernel.reductions, body.checked)
-    fold.run(_Elements(fold, body, access), 1 if body.heavy else _AHEAD)
+    fold.run(_Elements(fold, body, access), _ahead(body))
     return code.params
 
 
 def emit_gather(module: ir.Module, symbol: str, reductions: list[Reduction], checked: bool) -> tuple[Param, ...]:
     """The same for numbers in memory, the sums of rows."""
     names = [Param(f"src{k}", "ptr") for k in range(len(reductions))]
-    code = Code(module, symbol, [*names, *_params_of_results(reductions), *_AXES, Param("flags", "ptr")])
+    code = Code(module, symbol, [*names, *_params_of_results(reductions), *_AXES, Param("flags", "ptr")],
+                roomy=True)
     fold = _Fold(code, reductions, checked)
 
     def elements(numbers: list[ir.Value]) -> list[list[Scalar]]:
         return [[fold.s.load(r.dtype, flat_address(code, code.arg[f"src{k}"], r.dtype, at))
                  for k, r in enumerate(reductions)] for at in numbers]
 
-    fold.run(elements, _AHEAD)
+    fold.run(elements, max(1, _AHEAD // len(reductions)))
     return code.params

@@ -19,16 +19,16 @@ from jitcore.ops.op import DIVIDE, INVALID, OVER
 
 #: Bits of the word.  The kinds of reports are those of csrc/reports.c.
 KINDS = {DIVIDE: 1, OVER: 2, INVALID: 8}
-#: A minimum or maximum met zeros of these signs, and one of the results is a zero: where all three are set, which zero
-#: NumPy gives is for NumPy to say.
-PLUS_ZERO, MINUS_ZERO, ZERO_RESULT = 32, 64, 128
-MIXED_ZEROS = PLUS_ZERO | MINUS_ZERO | ZERO_RESULT
+#: A minimum or maximum is a zero, and zeros of both signs were among its elements (it is +0 then): which of them NumPy
+#: gives depends on its vectors.
+MIXED_ZEROS = 32
 #: From this bit on: an operation's result is not defined (``ScalarBuilder.bail``), one bit for each instruction that
 #: may say so, the last for all that have none of their own.
 FIRST_BAIL, LAST_BAIL = 16, 31
 
-#: Operations of complex numbers that work on the parts apart: a NaN in one excuses nothing in the other.
-_BY_PARTS = ("add", "subtract")
+#: Operations of complex numbers that work on the parts apart (without a name: conversions): a NaN in one excuses
+#: nothing in the other.
+_BY_PARTS = ("add", "subtract", "")
 #: Operations that report ``divide`` where this operand is zero, and ``over`` elsewhere.
 _POLES = {"divide": 1, "true_divide": 1, "floor_divide": 1, "reciprocal": 0, "power": 0}
 
@@ -45,7 +45,7 @@ def kinds(b: LLVMBuilder, name: str, result: Scalar, args: list[Scalar], possibl
           ) -> ir.Value | None:
     """The word of what NumPy reports for an operation, ``None`` if that is nothing.  ``possible``: the kinds that it
     may report; ``quiet``: bits of those that do not count."""
-    if name in _BY_PARTS and result.dtype in PART:
+    if name in _BY_PARTS and all(x.dtype in PART for x in (result, *args)):
         words = [kinds(b, name, part(result), [part(a) for a in args], possible, quiet) for part in (b.real, b.imag)]
         return fold(b.ir.or_, [word for word in words if word is not None]) if words[0] is not None else None
     wanted = {kind for kind in possible & KINDS.keys() if not quiet & KINDS[kind]}
@@ -73,19 +73,6 @@ def kinds(b: LLVMBuilder, name: str, result: Scalar, args: list[Scalar], possibl
         note(DIVIDE, infinite)
         note(OVER, infinite)
     return word
-
-
-def zeros_met(b: LLVMBuilder, x: Scalar) -> ir.Value:
-    """The word of a zero that a minimum or maximum meets."""
-    kind = {"f": "i", "d": "l"}[x.dtype]
-    negative = b.cmp("<", b.bits(x, kind), b.const(kind, 0))
-    sign = b.ir.select(negative.raw, i32(MINUS_ZERO), i32(PLUS_ZERO))
-    return b.ir.select(b.cmp("==", x, b.const(x.dtype, 0)).raw, sign, i32(0))
-
-
-def zero_result(b: LLVMBuilder, x: Scalar) -> ir.Value:
-    """The word of a minimum or maximum that is ``x``."""
-    return b.ir.select(b.cmp("==", x, b.const(x.dtype, 0)).raw, i32(ZERO_RESULT), i32(0))
 
 
 def as_bit(b: LLVMBuilder, condition: ir.Value, bit: int) -> ir.Value:
