@@ -35,7 +35,7 @@ FUNCS = [uniform, uniform_mod, masked_division, masked_log, masked_root, nested]
 
 
 @pytest.mark.parametrize("func", FUNCS)
-@pytest.mark.parametrize("n", [1, 3, 8, 17, 100, 1003])
+@pytest.mark.parametrize("n", [1, 8, 17, 1003])
 def test_reports(func, n):
     clean = np.linspace(0.5, 3, n)
     check(func, lambda: (clean.copy(), 0.5), ulp=8)
