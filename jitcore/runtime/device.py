@@ -41,6 +41,8 @@ _BUILDERS: dict[str, Callable[[list[Any]], Any]] = {
 _LEFT_OUT = frozenset({"elements"})
 #: Programs of one function, at most; others are run operation by operation.
 _MOST = 32
+#: Longer tuples and lists are not looked into for arrays.
+_MOST_ITEMS = 64
 
 
 @dataclass
@@ -57,20 +59,27 @@ _flags: dict[int, array.Memory] = {}
 
 
 # -- arguments ---------------------------------------------------------------------------------------
-def _form(value: object) -> object:
-    """What a trace sees of an argument."""
-    if isinstance(value, DeviceArray):
-        return value._form
-    if type(value) in (tuple, list):
-        return type(value)(_form(item) for item in value)  # type: ignore[call-arg, attr-defined]
-    return value
+def _is_short(value: Any) -> bool:
+    """Whether arrays are looked for among the items of an argument."""
+    return type(value) in (tuple, list) and len(value) <= _MOST_ITEMS
+
+
+def _each(convert: Callable[[Any], Any], value: Any) -> Any:
+    """An argument with what ``convert`` makes of it, or of its items; the object itself where that changes nothing."""
+    if not _is_short(value):
+        return convert(value)
+    items = [convert(item) for item in value]
+    return value if all(new is old for new, old in zip(items, value)) else type(value)(items)
+
+
+def _form(value: Any) -> Any:
+    """What a trace sees of an array on a device."""
+    return value._form if isinstance(value, DeviceArray) else value
 
 
 def _adopted(value: Any) -> Any:
-    """Arrays of other libraries as ours, also in tuples and lists."""
-    if type(value) in (tuple, list):
-        return type(value)(_adopted(item) for item in value)
-    if type(value) in (np.ndarray, int, float, bool):
+    """An array of another library as ours."""
+    if type(value) in (np.ndarray, int, float, bool, tuple, list):
         return value
     found = exchange.adopt(value)
     return value if found is None else found
@@ -89,8 +98,8 @@ def run(func: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], preci
 
 def run_locals(snapshot: Snapshot, precision: str) -> Any:
     """A call with these locals as kernels."""
-    real = tuple(_adopted(value) for value in snapshot.locals)
-    seen = tuple(_form(value) for value in real)
+    real = tuple(_each(_adopted, value) for value in snapshot.locals)
+    seen = tuple(_each(_form, value) for value in real)
     entry = _entry(snapshot, seen, precision)
     if entry.program is None:
         raise LeaveDevice(entry.refused)
@@ -132,9 +141,10 @@ def _entry(snapshot: Snapshot, seen: tuple[Any, ...], precision: str) -> Entry:
 
 
 def _flat(values: Sequence[Any]) -> list[Any]:
+    """The arguments, and the items of short tuples and lists among them."""
     found: list[Any] = []
     for value in values:
-        found += _flat(value) if type(value) in (tuple, list) else [value]
+        found += value if _is_short(value) else [value]
     return found
 
 
@@ -307,7 +317,7 @@ def compile_region(snapshot: Snapshot, options: config.Options) -> pipeline.Stag
     bound = [k for k, value in enumerate(snapshot.locals) if value is not unbound]
     types = [TypeIs(Local(k), type(snapshot.locals[k])) for k in bound]
     try:
-        seen = tuple(_form(_adopted(value)) for value in snapshot.locals)
+        seen = tuple(_each(_form, _each(_adopted, value)) for value in snapshot.locals)
         refused = _entry(snapshot, seen, options.precision).refused
     except LeaveDevice as error:
         refused = str(error)
@@ -348,7 +358,7 @@ def _on_host(result: Any) -> Any:
     if isinstance(result, DeviceArray):
         return result._fetched()
     if type(result) in (tuple, list):
-        return type(result)(map(_on_host, result))
+        return type(result)([_on_host(item) for item in result])
     if type(result) is dict:
         return {key: _on_host(value) for key, value in result.items()}
     return result

@@ -193,6 +193,25 @@ def test_cpu_means_that_operations_run_one_by_one(device):
     assert jitcore.stats(fast).native_calls == 0
 
 
+def listed(items, x):
+    return items, items[0] * 2 + x
+
+
+def test_arrays_in_lists(device):
+    fast = jitcore.accelerate(fresh_copy(listed))
+    items, y = [jitcore.to_device(MATRIX), 3], jitcore.to_device(MATRIX)
+    same_list, z = fast(items, y)
+    assert same_list is items and jitcore.stats(fast).native_calls == 1
+    same(MATRIX * 2 + MATRIX, z.to_host())
+
+
+def test_a_list_that_contains_itself():
+    items = [MATRIX]
+    items.append(items)
+    fast = jitcore.accelerate(fresh_copy(listed))
+    same(MATRIX * 2 + 1.0, fast(items, 1.0)[1])
+
+
 def test_what_does_not_run_there_says_why(device):
     d = jitcore.to_device(np.eye(3))
     with pytest.raises(TypeError, match="inv does not run on a device"):
