@@ -69,19 +69,27 @@ class Nest:
     def decided(self, above: Mapping[Block, frozenset[Block]]) -> dict[Block, int]:
         """The side that is taken by branches inside on whether a loop has trips at all, where that is known in front of
         the outer loop: the longer one.  ``above``: the dominators of each block."""
-        found: dict[Block, int] = {}
+        sizes: dict[Value, list[int]] = {}
+        asking: list[tuple[Block, Value]] = []
         for block in self.loop.blocks if self.inner else ():
             end = block.terminator
-            test = end.cond.node if end is not None and end.cond is not None else None
-            if end is None or test is None or test.op != "py" or test.attrs["fn"] not in ("lt", "gt") \
-                    or not all(value.type == INT and fixed(self.loop, value) for value in test.operands):
+            cond = end.cond if end is not None else None
+            if end is None or cond is None or not self._is_settled(cond) or not all(
+                    target in self.loop.inside for target, _ in end.targets):
                 continue
-            sizes = [sum(len(other.nodes) for other in self.loop.blocks if target in above[other])
-                     if target in self.loop.inside and len(self.sources[target]) == 1 else 0
-                     for target, _ in end.targets]
-            if all(target in self.loop.inside for target, _ in end.targets) and sizes[0] != sizes[1]:
-                found[block] = int(sizes[1] > sizes[0])
-        return found
+            asking.append((block, cond))
+            both = sizes.setdefault(cond, [0, 0])       # one answer for all branches that ask the same
+            for side, (target, _) in enumerate(end.targets):
+                if len(self.sources[target]) == 1:
+                    both[side] += sum(len(other.nodes) for other in self.loop.blocks if target in above[other])
+        return {block: int(sizes[cond][1] > sizes[cond][0]) for block, cond in asking
+                if sizes[cond][0] != sizes[cond][1]}
+
+    def _is_settled(self, cond: Value) -> bool:
+        """Whether a condition compares ints that are the same on all trips."""
+        test = cond.node
+        return test is not None and test.op == "py" and test.attrs["fn"] in ("lt", "gt") and all(
+            value.type == INT and fixed(self.loop, value) for value in test.operands)
 
     def lasting(self, head: Block, spreads: Callable[[Node], tuple[int, ...]]) -> list[Value]:
         """The parameters of an inner loop's head that are infinite or NaN on all later trips once they are;

@@ -10,7 +10,7 @@ import pytest
 import jitcore
 from jitcore.passes import bounds
 
-from .compare import fresh_copy
+from .compare import fresh_copy, same
 from .test_loop_checks import SPECIAL, compare
 
 
@@ -188,3 +188,23 @@ def test_signals_end_a_nest_of_long_loops():
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
     assert jitcore.stats(fast).leaves + jitcore.stats(fast).native_calls > 0
+
+
+def shadowed(a, b, n, x):
+    i, t, last = 0, 1.5, 0
+    for _ in range(n):
+        if x > 0:
+            last = -4
+        for t in a:
+            for t in b:
+                i += int(t)
+    return i, t, last
+
+
+def test_names_that_change_their_type_in_an_inner_loop(chunk):
+    """The outer loop then has a form for each type, and all of them ask whether the inner one has trips."""
+    plain, fast = fresh_copy(shadowed), jitcore.accelerate(fresh_copy(shadowed))
+    for rows, columns, n, x in itertools.product((7, 2, 1, 0), (3, 1, 0), (7, 2, 1, 0), (1.0, -1.0)):
+        args = np.arange(rows) + 0.25, np.arange(columns) - 3, n, x
+        same(plain(*args), fast(*args))
+    assert jitcore.stats(fast).native_calls > 40
