@@ -121,7 +121,7 @@ def run_locals(snapshot: Snapshot, precision: str) -> Any:
         raise LeaveDevice("the interpreter decides")
     sources = [reference.read(source, frame) for source in entry.trace.sources]
     assert exit.result is not None
-    return _built(exit.result, values, sources)
+    return _built(exit.result, values, sources, {})
 
 
 def _entry(snapshot: Snapshot, seen: tuple[Any, ...], precision: str) -> Entry:
@@ -174,7 +174,8 @@ def _is_built(recipe: Recipe | None) -> bool:
     return isinstance(recipe, (Const, FromSource, FromValue))
 
 
-def _built(recipe: Recipe, values: list[Any], sources: list[Any]) -> Any:
+def _built(recipe: Recipe, values: list[Any], sources: list[Any], made: dict[int, Any]) -> Any:
+    """The object of a recipe; ``made``: those that stand in it, since the same recipe twice is the same object."""
     match recipe:
         case Const(obj=obj):
             return obj
@@ -183,7 +184,9 @@ def _built(recipe: Recipe, values: list[Any], sources: list[Any]) -> Any:
         case FromSource(source=source):
             return sources[source]
         case Build(kind=kind, items=items):
-            return _BUILDERS[kind]([_built(item, values, sources) for item in items])
+            if id(recipe) not in made:
+                made[id(recipe)] = _BUILDERS[kind]([_built(item, values, sources, made) for item in items])
+            return made[id(recipe)]
     raise AssertionError(recipe)
 
 

@@ -28,11 +28,11 @@ def test_warns():
         np.float64(1.0) / np.zeros(2)
     print("warned")
 
-@pytest.mark.skip(reason="not here")
+@pytest.mark.skip(reason="not here")      # for the runner, which compares the reasons of skips
 def test_skipped():
     assert False
 
-@pytest.mark.xfail(reason="known")
+@pytest.mark.xfail(reason="known")        # for the runner, which compares this outcome as any other
 def test_fails_as_expected():
     assert np.ones(3).sum() == 4
 

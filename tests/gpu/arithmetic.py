@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -34,17 +35,19 @@ def _is_float(kind: str) -> bool:
     return kind[0] == "f"
 
 
-class Arithmetic:
-    """Wants ``value`` (an operand's values of a type) and ``put`` (a register's new values)."""
+class Arithmetic(ABC):
+    """What instructions compute; a subclass says where operands come from and where results go."""
 
     carry: np.ndarray
     n: int
 
+    @abstractmethod
     def value(self, arg: Any, kind: str, lanes: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+        """An operand's values, of a type."""
 
+    @abstractmethod
     def put(self, arg: Any, values: np.ndarray, lanes: np.ndarray) -> None:
-        raise NotImplementedError
+        """A register's new values."""
 
     def put_float(self, arg: Any, values: np.ndarray, lanes: np.ndarray) -> None:
         """A result of arithmetic: NaN of 32 and 16 bits is the canonical one."""

@@ -106,7 +106,7 @@ class Device:
         outputs: list[int] = []
         size = int(np.prod(shape, dtype=int))
         if kernel.layout == "A" and len(shape) > 1:
-            order = self._order(kernel, values, shape, stored)
+            order = schedule.axis_order(shape, [values[body[i].value] for i in kernel.arrays()], stored)
         for output in kernel.outputs:
             item = self._dtype(output.value).itemsize
             outputs.append(self.memory.allocate(size * item, self._misaligned(len(self.addresses) + 7, item)))
@@ -139,15 +139,6 @@ class Device:
     def _result(self, value: Value, values: dict[Value, Any]) -> int:
         lengths = [int(values[d]) for d in value.shape]
         return self.memory.allocate(int(np.prod(lengths, dtype=int)) * self._dtype(value).itemsize)
-
-    def _order(self, kernel: Kernel, values: dict[Value, Any], shape: tuple[int, ...], stored: Any
-               ) -> tuple[int, ...]:
-        """NumPy's K order of the operands, by NumPy."""
-        operands = [np.broadcast_to(values[kernel.body[i].value], shape) for i in kernel.arrays()]
-        if stored is None:
-            flags: Any = [["readonly"] for _ in operands] + [["writeonly", "allocate"]]
-            stored = np.nditer([*operands, None], ["zerosize_ok"], flags, order="K").operands[-1]
-        return tuple(sorted(range(len(shape)), key=lambda axis: (-abs(stored.strides[axis]), axis)))
 
     def _read(self, address: int, dtype: np.dtype, shape: tuple[int, ...], layout: str,
               order: tuple[int, ...] | None) -> np.ndarray:

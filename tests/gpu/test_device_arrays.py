@@ -193,6 +193,17 @@ def test_cpu_means_that_operations_run_one_by_one(device):
     assert jitcore.stats(fast).native_calls == 0
 
 
+def twice(x):
+    pair = (x * 2, [x])
+    return pair, pair, {"again": pair}
+
+
+def test_one_object_stays_one(device):
+    fast = jitcore.accelerate(fresh_copy(twice))
+    a, b, c = fast(jitcore.to_device(MATRIX))
+    assert a is b and c["again"] is a and jitcore.stats(fast).native_calls == 1
+
+
 def listed(items, x):
     return items, items[0] * 2 + x
 

@@ -138,7 +138,7 @@ BACKWARDS = (np.arange(1, 8) * (0.7 + 0.9j))[::-1]
     ("x * y", complex(0, np.nan), np.array([complex(np.inf, -2)], "F")),
 ])
 def test_complex_numbers_with_nan_in_one_part(body, x, y):
-    compare((body,), itertools.repeat((x, y), 3))
+    assert compare((body,), itertools.repeat((x, y), 3)).compiles
 
 
 @pytest.mark.parametrize("dtype", "FD")
@@ -195,3 +195,4 @@ def test_numpy_ints_that_become_elements_must_fit(body, value):
     fast = jitcore.accelerate(fresh_copy(scope["f"]))
     for y in (type(value)(4), value, type(value)(5)):
         same_call(scope["f"], fast, ((np.ones(3, "h"), y), {}), ((np.ones(3, "h"), y), {}))
+    assert jitcore.stats(fast).compiles

@@ -19,6 +19,10 @@ from jitcore.errors import DeviceError
 #: What cuda-python needs, for messages.
 HOW = "pip install 'jitcore[gpu]'"
 
+#: The flag of events that are there for order alone; how others name the legacy default stream.
+_NO_TIMING = 2
+_DEFAULT_STREAMS = (0, 1)
+
 _lock = threading.Lock()
 _devices: dict[int, Device] = {}
 _driver: Any = None
@@ -211,12 +215,19 @@ class Device:
 
     def wait_for(self, stream: int) -> None:
         """What is asked for from now on waits for what another stream of the process was given."""
-        if stream in (0, 1):        # the legacy default stream: CUDA sees to it
-            return
+        if stream not in _DEFAULT_STREAMS:      # for which CUDA sees to it
+            self._in_order(stream, self.stream)
+
+    def wait_in(self, stream: int) -> None:
+        """What another stream of the process is given from now on waits for what was asked for until now."""
+        if stream not in _DEFAULT_STREAMS:
+            self._in_order(self.stream, stream)
+
+    def _in_order(self, first: Any, second: Any) -> None:
         self.activate()
-        event = ask("cuEventCreate", 2)     # without timing
-        ask("cuEventRecord", event, stream)
-        ask("cuStreamWaitEvent", self.stream, event, 0)
+        event = ask("cuEventCreate", _NO_TIMING)
+        ask("cuEventRecord", event, first)
+        ask("cuStreamWaitEvent", second, event, 0)
         ask("cuEventDestroy", event)
 
 
@@ -228,7 +239,7 @@ class _Staging:
     def __init__(self, owner: Device) -> None:
         self.owner, self.turn = owner, 0
         self.blocks = [int(ask("cuMemHostAlloc", self.SIZE, 0)) for _ in range(2)]
-        self.events = [ask("cuEventCreate", 2) for _ in range(2)]
+        self.events = [ask("cuEventCreate", _NO_TIMING) for _ in range(2)]
         self.busy = [False, False]
 
     @property

@@ -111,11 +111,8 @@ def dlpack(array: DeviceArray, stream: Any = None) -> Any:
     form, device = array._form, array._memory.device
     if any(step % form.itemsize for step in form.strides):
         raise BufferError("strides that are no multiples of the items' size")
-    if stream not in (None, -1, 0, 1):
-        event = driver.ask("cuEventCreate", 2)
-        driver.ask("cuEventRecord", event, device.stream)
-        driver.ask("cuStreamWaitEvent", int(stream), event, 0)
-        driver.ask("cuEventDestroy", event)
+    if stream not in (None, -1):
+        device.wait_in(int(stream))
     axes = ctypes.c_int64 * max(form.ndim, 1)
     shape, strides = axes(*form.shape), axes(*(step // form.itemsize for step in form.strides))
     tensor = _Tensor(array._pointer, _CUDA, device.ordinal, form.ndim, _CODES[form.dtype.kind], 8 * form.itemsize, 1,

@@ -31,8 +31,7 @@ from jitcore.ops.builder import canonical
 
 #: Host steps that a program may have: those that look at forms and numbers only.
 HOST_STEPS = frozenset({"dim", "stride", "const", "object", "py", "cast", "ew", "idx", "bcast", "same", "view", "unbox",
-                        "point", "writable", "check", "wrap", "load", "store",
-                        "poll"})
+                        "point", "writable", "check", "wrap", "load", "store", "poll"})
 _CTYPES: dict[str, Any] = {
     "ptr": ctypes.c_uint64, "i32": ctypes.c_uint32, "i64": ctypes.c_int64, "?": ctypes.c_uint8, "b": ctypes.c_int8,
     "B": ctypes.c_uint8, "h": ctypes.c_int16, "H": ctypes.c_uint16, "i": ctypes.c_int32, "I": ctypes.c_uint32,
@@ -162,14 +161,16 @@ class _Run:
         target = values[kernel.store.target] if kernel.store is not None else None
         if target is not None:
             inputs = [self._apart(one, target, shape) for one in inputs]
-        order = self._order(shape, inputs, target) if kernel.layout == "A" and len(shape) > 1 else None
+        order = None
+        if kernel.layout == "A" and len(shape) > 1:
+            order = schedule.axis_order(shape, [one._form for one in inputs], None if target is None else target._form)
         outputs = [self._new(output.value, shape, kernel.layout, order) for output in kernel.outputs]
         results = [self._result(r.value, kernel.layout) for r in kernel.reductions]
         call = schedule.Call(
-            shape, [_place(one, shape) for one in inputs], [_address(one) for one in outputs],
+            shape, [_place(one, shape) for one in inputs], [one._pointer for one in outputs],
             None if target is None else _place(target, shape), [self._number(body[i].value) for i in kernel.scalars()],
             [None if r.initial is None else self._number(r.initial) for r in kernel.reductions],
-            [one.pointer if isinstance(one, Pending) else _address(one) for one in results], self.flags,
+            [one.pointer if isinstance(one, Pending) else one._pointer for one in results], self.flags,
             self._allocate, order, program.checked, np.getbufsize(), self.device.multiprocessors)
         made = program.kernels[kernel.number]
         for launch in schedule.launches(made, call):
@@ -213,25 +214,10 @@ class _Run:
         memory = Memory(self.device, dtype.itemsize)
         return Pending(memory, dtype, memory.pointer)
 
-    @staticmethod
-    def _order(shape: tuple[int, ...], inputs: list[DeviceArray], target: DeviceArray | None) -> tuple[int, ...]:
-        """The axes from the outermost inwards, as NumPy's iterator orders them."""
-        if target is not None:
-            strides = target.strides
-        else:
-            forms = [np.broadcast_to(one._form, shape) for one in inputs]
-            flags: Any = [["readonly"] for _ in forms] + [["writeonly", "allocate"]]
-            strides = np.nditer([*forms, None], ["zerosize_ok"], flags, order="K").operands[-1].strides
-        return tuple(sorted(range(len(shape)), key=lambda axis: (-abs(strides[axis]), axis)))
-
 
 def _dtype(value: Value) -> np.dtype:
     assert isinstance(value.type, ArrayType | ScalarType)
     return np.dtype(canonical(value.type.dtype.char))
-
-
-def _address(array: DeviceArray) -> int:
-    return array._pointer
 
 
 def _place(array: DeviceArray, shape: tuple[int, ...]) -> schedule.Place:
@@ -241,16 +227,15 @@ def _place(array: DeviceArray, shape: tuple[int, ...]) -> schedule.Place:
 def _parameter(number: complex, kind: str) -> Any:
     if kind == "e":
         return struct.unpack("H", struct.pack("e", float(np.real(number))))[0]
-    if kind in "fd" and kind != "ptr":
+    if kind in "fd":
         return float(np.real(number))
     return int(np.real(number))
 
 
 def unsupported(graph: Graph, code: DeviceCode) -> str:
     """Why a traced function is no program; empty if it is one."""
-    refused = [f"{what}: {why}" for what, why in code.refused if what.startswith("kernel")]
-    if refused:
-        return "; ".join(refused)
+    if code.refused:
+        return "; ".join(f"{what}: {why}" for what, why in code.refused)
     reached = {block.terminator.exit for block in graph.blocks
                if block.terminator is not None and block.terminator.exit is not None}
     for exit in (graph.exits[number] for number in reached):

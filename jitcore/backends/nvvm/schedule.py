@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
+
+import numpy as np
 
 from jitcore.backends.cpu.loops import Unsupported
 from jitcore.backends.cpu.reduce import start_value
@@ -102,6 +105,17 @@ def joined(dims: Sequence[int], places: Sequence[Place]) -> tuple[list[int], lis
             for row, step in zip(rows, steps):
                 row.append(step)
     return lengths, [Place(p.address, tuple(row)) for p, row in zip(places, rows)]
+
+
+def axis_order(shape: tuple[int, ...], inputs: Sequence[np.ndarray], target: np.ndarray | None) -> tuple[int, ...]:
+    """``Call.order`` of a kernel that leaves it open: that of the array which is stored into, else NumPy's K order of
+    the inputs, by NumPy.  Arrays are looked at for their shapes and strides alone."""
+    if target is None:
+        wide = [np.broadcast_to(array, shape) for array in inputs]
+        flags: Any = [["readonly"] for _ in wide] + [["writeonly", "allocate"]]
+        target = np.nditer([*wide, None], ["zerosize_ok"], flags, order="K").operands[-1]
+    strides = target.strides
+    return tuple(sorted(range(len(shape)), key=lambda axis: (-abs(strides[axis]), axis)))
 
 
 def levels_of(length: int) -> int:
