@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from jitcore import config, kernels, pipeline
+from jitcore import config, pipeline
+from jitcore.backends.cpu.loops import Unsupported
 from jitcore.backends.cuda import array, driver, exchange
 from jitcore.backends.cuda.array import DeviceArray
 from jitcore.backends.cuda.execute import LeaveDevice, Program, unsupported
-from jitcore.backends.nvvm.lower import lower
+from jitcore.backends.nvvm.ptx import architecture_for
 from jitcore.backends.nvvm.reports import FIRST_BAIL, KINDS
 from jitcore.errors import REASONS
 from jitcore.frontend.snapshot import Refusal, Snapshot, Trace
@@ -30,7 +31,6 @@ from jitcore.guards.sources import Local
 from jitcore.ir.graph import Exit, Graph, Terminator
 from jitcore.ir.recipe import Build, Const, FromSource, FromValue, Recipe
 from jitcore.ir.types import OBJECT
-from jitcore.ops.table import OPS
 from jitcore.passes.tables import context
 from jitcore.runtime.records import record_of
 from jitcore.runtime.stages import snapshot_of_call
@@ -153,12 +153,14 @@ def _compiled(snapshot: Snapshot, device: driver.Device, checked: bool, precisio
     if isinstance(traced, Refusal):
         none = Trace(Graph(), traced.guards, traced.sources)
         return Entry(none, reference.Program(traced.guards, traced.sources), None, traced.reason)
-    code = lower(kernels.plan(traced.graph, OPS), OPS, device.arch, precision=precision)
     check = reference.Program(traced.guards, traced.sources)
-    why = unsupported(traced.graph, code) or _unbuildable(traced.graph)
-    if why:
-        return Entry(traced, check, None, why)
-    return Entry(traced, check, Program(traced.graph, code, device, context(traced.graph), checked))
+    try:
+        code = pipeline.lower_for_device(traced, config.Options(precision), architecture_for(device.capability))
+        why = unsupported(traced.graph, code) or _unbuildable(traced.graph)
+        program = None if why else Program(traced.graph, code, device, context(traced.graph), checked)
+    except Unsupported as error:
+        program, why = None, str(error)
+    return Entry(traced, check, program, why)
 
 
 def _unbuildable(graph: Graph) -> str:

@@ -23,7 +23,7 @@ def started() -> mock.MockDriver:
     try:
         return mock.start()
     except mock.Unavailable as why:
-        pytest.skip(str(why))       # cuda-python is an extra; a real driver has tests of its own
+        pytest.skip(str(why))       # a real driver is in its place, or what it is made with is not there
 
 
 @pytest.fixture

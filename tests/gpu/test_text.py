@@ -124,6 +124,18 @@ def test_precision_of_numpy_refuses_what_has_other_bits():
     assert "may not have other bits than NumPy's" in text_of(function, np.ones(3), stage="kernels")
 
 
+@pytest.mark.parametrize("capability, arch", [
+    ((7, 5), "sm_75"), ((8, 0), "sm_80"), ((8, 6), "sm_80"), ((8, 9), "sm_80"), ((9, 0), "sm_90"), ((10, 3), "sm_100"),
+    ((12, 1), "sm_120")])
+def test_the_architecture_for_a_device(capability, arch):
+    assert ptx.architecture_for(capability) == arch
+
+
+def test_a_device_that_is_too_old():
+    with pytest.raises(Unsupported, match=r"7\.0 is older"):
+        ptx.architecture_for((7, 0))
+
+
 @pytest.mark.parametrize("code, name", [
     ("%y = call double @llvm.exp.f64(double %x)", "llvm.exp.f64"),
     ("%y = call double @llvm.exp2.f64(double %x)", "llvm.exp2.f64"),

@@ -118,12 +118,6 @@ class Device:
             driver.cuuint64_t(2**64 - 1))
         self.pool = pool
 
-    @property
-    def arch(self) -> str:
-        """What code is generated for, such as ``sm_90``."""
-        major, minor = self.capability
-        return f"sm_{major}{minor}"
-
     def activate(self) -> None:
         """Makes the context the thread's own."""
         ask("cuCtxSetCurrent", self.context)

@@ -39,31 +39,33 @@ def _even(m: Kit, z: Num) -> Num:
     return z * m.polynomial(z, POLYNOMIALS["cosh"][m.dtype])
 
 
-def _sinh(m: Kit, size: Num) -> Num:
+def _parts(m: Kit, size: Num) -> tuple[Num, Num, Num, Num, Num]:
+    """2**k / 2 and 2**-k / 2, what is near r, cosh r - 1, and sinh r less the former."""
     _, word, near, r, less = reduce(m, size)
     up, down = _halves(m, word)
-    a, b = up - down, up + down
     z = r * r
-    rest = less(r * z * m.polynomial(z, POLYNOMIALS["sinh"][m.dtype]))
+    return up, down, near, _even(m, z), less(r * z * m.polynomial(z, POLYNOMIALS["sinh"][m.dtype]))
+
+
+def _sinh(m: Kit, size: Num) -> Num:
+    up, down, near, even, rest = _parts(m, size)
+    a, b = up - down, up + down
     product, first = m.two_product(near, b)
     whole, second = m.fast_two_sum(a, product)
     lost = (up - a) - down
-    return whole + (m.fma(a, _even(m, z), b * rest) + (first + (second + lost)))
+    return whole + (m.fma(a, even, b * rest) + (first + (second + lost)))
 
 
 def _cosh(m: Kit, size: Num) -> Num:
-    _, word, near, r, less = reduce(m, size)
-    up, down = _halves(m, word)
+    up, down, near, even, rest = _parts(m, size)
     a, b = up - down, up + down
-    z = r * r
-    rest = less(r * z * m.polynomial(z, POLYNOMIALS["sinh"][m.dtype]))
     lost = down - (b - up)
     # Not a times near: what a lacks counts where 1/s is just about to vanish beside s.
     if m.has_fma:
-        return b + m.fma(up, near, m.fma(down, -near, m.fma(b, _even(m, z), m.fma(a, rest, lost))))
+        return b + m.fma(up, near, m.fma(down, -near, m.fma(b, even, m.fma(a, rest, lost))))
     # The product is rounded by itself, which would be too much.
     whole, error = m.fast_two_sum(b, up * near)
-    return whole + (b * _even(m, z) + (a * rest + (lost + (error - down * near))))
+    return whole + (b * even + (a * rest + (lost + (error - down * near))))
 
 
 def _large(m: Kit, x: Num, size: Num, result: Num, bound: float) -> Num:

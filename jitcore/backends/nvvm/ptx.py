@@ -64,6 +64,16 @@ def _available() -> str:
     return ""
 
 
+def architecture_for(capability: tuple[int, int]) -> str:
+    """The newest architecture whose code a device of this compute capability runs: PTX serves all newer ones.  Raises
+    ``Unsupported`` for a device that is older than any."""
+    version = 10 * capability[0] + capability[1]
+    fitting = [arch for arch in ARCHITECTURES if int(arch.removeprefix("sm_")) <= version]
+    if not fitting:
+        raise Unsupported(f"compute capability {capability[0]}.{capability[1]} is older than {ARCHITECTURES[0]}")
+    return fitting[-1]
+
+
 def _machine(arch: str) -> llvm.TargetMachine:
     if arch not in ARCHITECTURES:
         raise ValueError(f"arch must be one of {ARCHITECTURES}, not {arch!r}")
