@@ -23,7 +23,7 @@ from jitcore.passes.bounds import WATCHED, Bounds, Counter, counter_of
 from jitcore.passes.carried import Carried
 from jitcore.passes.drift import Motion, never_negative
 from jitcore.passes.gates import Gate
-from jitcore.passes.loops import Copy, Loop, Repair, goto, innermost, jump, loops_of, redirect
+from jitcore.passes.loops import Copy, Loop, Repair, goto, innermost, is_constant, jump, loops_of, redirect
 from jitcore.passes.nests import Nest, nests
 from jitcore.passes.spread import Spread, spreading
 from jitcore.passes.undo import Undo, finite, worth
@@ -370,7 +370,7 @@ class _Version:
                 elif target in loop.inside:
                     new.targets.append((copy.blocks[target], copy.all(args)))
                 else:
-                    carried = [v for v in outside if home[v] in above[block]]
+                    carried = [v for v in outside if home[v] in above[block] and not is_constant(v)]
                     carried += [v for v in args if v in home and v not in carried]
                     both = graph.new_block()
                     own = {v: graph.add_param(both, v.type) for v in carried}

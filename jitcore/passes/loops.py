@@ -103,6 +103,10 @@ def redirect(block: Block, old: Block, new: Block) -> None:
     block.terminator.targets = [(new if target is old else target, args) for target, args in block.terminator.targets]
 
 
+def is_constant(value: Value) -> bool:
+    return value.node is not None and value.node.op == "const"
+
+
 class Repair:
     """Gives uses outside of a loop the right definition of a value that has several.
 
@@ -122,7 +126,7 @@ class Repair:
             if block in self.loop.inside or block not in self.reached:
                 continue
             now = self._reader(block, changed)
-            for node in block.nodes:
+            for node in list(block.nodes):
                 node.operands = tuple(map(now, node.operands))
                 if node.result is not None:
                     node.result.shape = tuple(map(now, node.result.shape))
@@ -138,7 +142,20 @@ class Repair:
             self._forget()
 
     def _reader(self, block: Block, changed: set[Value]) -> Callable[[Value], Value]:
-        return lambda value: self.read(value, block) if value in changed else value
+        constants: dict[Value, Value] = {}
+
+        def now(value: Value) -> Value:
+            if value not in changed:
+                return value
+            if not is_constant(value):
+                return self.read(value, block)
+            if value not in constants:          # made anew: what asks for a known number would not take a parameter
+                assert value.node is not None
+                made = Node("const", (), dict(value.node.attrs), None, value.node.line)
+                made.result = constants[value] = self.graph.new_value(value.type, made)
+                block.nodes.insert(0, made)
+            return constants[value]
+        return now
 
     def _exit(self, index: int | None, now: Callable[[Value], Value]) -> int | None:
         """The exit with the values as they are here; another one where somebody else may take it elsewhere."""

@@ -208,3 +208,21 @@ def test_names_that_change_their_type_in_an_inner_loop(chunk):
         args = np.arange(rows) + 0.25, np.arange(columns) - 3, n, x
         same(plain(*args), fast(*args))
     assert jitcore.stats(fast).native_calls > 40
+
+
+def counted_before(a):
+    s = k = 0
+    while k < 4:
+        k += 1
+        for _ in a:
+            s += 1
+    b = np.array([s, 1, 2, 3])
+    b[s % len(b)] = 7
+    return b, s
+
+
+def test_a_constant_of_a_nest_that_is_a_length_behind_it(chunk):
+    plain, fast = fresh_copy(counted_before), jitcore.accelerate(fresh_copy(counted_before))
+    for n in (0, 1, 2, 7):
+        same(plain(np.ones(n)), fast(np.ones(n)))
+    assert jitcore.stats(fast).native_calls == 4
